@@ -1,0 +1,66 @@
+# Everything runs inside .venv, made from the locked requirements; no target needs anything set up first.
+.DEFAULT_GOAL := help
+PORT ?= 8888
+ARGS ?=
+IMAGE ?= tradewind:dev
+BIN := .venv/bin
+
+# The first Python of 3.11 or newer that really starts.
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
+
+.PHONY: help run test check fix unit e2e e2e-kind bench image lock clean
+
+help: ## Show what each target does
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: .venv/run.stamp ## Serve on http://127.0.0.1:8888 (PORT= to change): your cluster with KUBECONFIG, else the example cluster
+	@$(BIN)/tradewind serve --port $(PORT) $(ARGS)
+
+test: check unit e2e ## Everything that CI runs: check, unit tests, e2e tests on a real control plane
+	@echo "All tests passed. Next: 'make run' serves the example cluster, 'make bench' measures."
+
+check: .venv/dev.stamp ## Format, lint, types, room boundaries, Dockerfile
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/hadolint Dockerfile
+
+fix: .venv/dev.stamp ## Format the code and apply ruff's safe fixes
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+unit: .venv/dev.stamp ## Unit and property tests
+	$(BIN)/pytest tests $(ARGS)
+
+e2e: .venv/dev.stamp ## e2e tests on a local control plane (built once, about 10 minutes, then cached)
+	$(BIN)/python -m e2e.binaries
+	$(BIN)/pytest e2e $(ARGS)
+
+e2e-kind: .venv/dev.stamp ## The same e2e tests on a kind cluster (needs Docker and kind)
+	$(BIN)/pytest e2e --kind $(ARGS)
+
+bench: .venv/dev.stamp ## Pods a second through plain kube-scheduler, an echo extender and Tradewind
+	$(BIN)/python -m e2e.binaries
+	$(BIN)/python -m bench $(ARGS)
+
+image: ## Build the container image (needs Docker)
+	docker build --tag $(IMAGE) .
+
+lock: .venv/dev.stamp ## Lock the newest dependencies that pyproject.toml allows (needs uv)
+	uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+		--no-header --extra build pyproject.toml --output-file requirements/run.txt
+	uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+		--no-header --all-extras --constraint requirements/run.txt pyproject.toml --output-file requirements/dev.txt
+
+clean: ## Remove .venv and caches (the built control plane stays in your cache directory)
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+
+.venv/%.stamp: requirements/%.txt pyproject.toml
+	@test -n "$(PYTHON)" || { echo "Tradewind needs Python 3.11 or newer on PATH; set PYTHON=/path/to/python3." >&2; exit 1; }
+	@test -x $(BIN)/python || { echo "Creating .venv with $$($(PYTHON) --version)"; $(PYTHON) -m venv .venv; }
+	@echo "Installing $< into .venv (once; about half a minute)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement $<
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
