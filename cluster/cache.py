@@ -1,0 +1,196 @@
+"""The newest known state of the cluster: one writer's mutable columns, and frozen copies for readers.
+
+Events are cheap: a pod that comes or goes changes one column entry for each of its resources. A snapshot is
+copied only when somebody asks for one after a change.
+"""
+
+import threading
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from cluster.objects import Namespace, Node, Pod
+from cluster.snapshot import Nodes, Snapshot, frozen
+
+_FIRST_RESOURCES = ("cpu", "memory", "ephemeral-storage", "pods")
+_FIRST_CAPACITY = 64
+
+
+class Cache:
+    """Nodes, pods and namespaces; every method may be called from any thread."""
+
+    def __init__(self, price_of: Callable[[Node], float]) -> None:
+        self._price_of = price_of
+        self._changed = threading.Condition()
+        self._generation = 0
+        self._snapshot: Snapshot | None = None
+        self._nodes: dict[str, Node] = {}
+        self._row_of: dict[str, int] = {}
+        self._names: list[str] = []
+        self._index: tuple[tuple[str, ...], dict[str, int]] | None = None  # names and rows, as handed out
+        self._pods: dict[str, Pod] = {}
+        self._pods_on: dict[str, dict[str, Pod]] = {}
+        self._namespaces: dict[str, Namespace] = {}
+        self._resource_rows = {name: row for row, name in enumerate(_FIRST_RESOURCES)}
+        self._allocatable = np.zeros((len(_FIRST_RESOURCES), _FIRST_CAPACITY), np.int64)
+        self._requested = np.zeros_like(self._allocatable)
+        self._price = np.full(_FIRST_CAPACITY, np.nan)
+
+    def snapshot(self) -> Snapshot:
+        snapshot = self._snapshot
+        if snapshot is not None and snapshot.generation == self._generation:
+            return snapshot
+        with self._changed:
+            self._snapshot = self._copy()
+            return self._snapshot
+
+    def wait_for_nodes(self, names: Iterable[str], timeout: float) -> bool:
+        """Whether all these nodes are known, after at most `timeout` seconds."""
+        wanted = set(names)
+        with self._changed:
+            return self._changed.wait_for(lambda: self._row_of.keys() >= wanted, timeout)
+
+    def apply_node(self, node: Node) -> None:
+        with self._changed:
+            if self._nodes.get(node.name) == node:
+                return
+            self._nodes[node.name] = node
+            row = self._row_of.get(node.name)
+            if row is None:
+                row = self._append(node.name)
+            self._write_node(row, node)
+            self._bump()
+
+    def remove_node(self, name: str) -> None:
+        with self._changed:
+            if self._nodes.pop(name, None) is None:
+                return
+            self._close_gap(self._row_of.pop(name))
+            self._bump()
+
+    def apply_pod(self, pod: Pod) -> None:
+        with self._changed:
+            before = self._pods.get(pod.uid)
+            if before == pod:
+                return
+            if before is not None:
+                self._take_off(before)
+            self._pods[pod.uid] = pod
+            self._put_on(pod)
+            self._bump()
+
+    def remove_pod(self, uid: str) -> None:
+        with self._changed:
+            pod = self._pods.pop(uid, None)
+            if pod is not None:
+                self._take_off(pod)
+                self._bump()
+
+    def apply_namespace(self, namespace: Namespace) -> None:
+        with self._changed:
+            if self._namespaces.get(namespace.name) != namespace:
+                self._namespaces[namespace.name] = namespace
+                self._bump()
+
+    def remove_namespace(self, name: str) -> None:
+        with self._changed:
+            if self._namespaces.pop(name, None) is not None:
+                self._bump()
+
+    def retain_nodes(self, names: Iterable[str]) -> None:
+        """Forget every node that a complete list no longer holds."""
+        self._retain(self._nodes, names, self.remove_node)
+
+    def retain_pods(self, uids: Iterable[str]) -> None:
+        self._retain(self._pods, uids, self.remove_pod)
+
+    def retain_namespaces(self, names: Iterable[str]) -> None:
+        self._retain(self._namespaces, names, self.remove_namespace)
+
+    def counts(self) -> dict[str, int]:
+        return {"nodes": len(self._nodes), "pods": len(self._pods), "namespaces": len(self._namespaces)}
+
+    def _retain(self, known: Iterable[str], kept: Iterable[str], remove: Callable[[str], None]) -> None:
+        with self._changed:
+            for key in set(known).difference(kept):
+                remove(key)
+
+    def _bump(self) -> None:
+        self._generation += 1
+        self._changed.notify_all()
+
+    def _copy(self) -> Snapshot:
+        count = len(self._names)
+        if self._index is None:
+            self._index = tuple(self._names), dict(self._row_of)
+        names, row_of = self._index
+        nodes = Nodes(
+            names=names,
+            resource_rows=dict(self._resource_rows),
+            allocatable=frozen(self._allocatable[:, :count].copy()),
+            requested=frozen(self._requested[:, :count].copy()),
+            price=frozen(self._price[:count].copy()),
+        )
+        return Snapshot(generation=self._generation, nodes=nodes, row_of=row_of)
+
+    def _append(self, name: str) -> int:
+        row = len(self._names)
+        if row == self._price.size:
+            self._grow(resources=0, nodes=row)
+        self._index = None
+        self._names.append(name)
+        self._row_of[name] = row
+        return row
+
+    def _grow(self, *, resources: int, nodes: int) -> None:
+        self._allocatable = np.pad(self._allocatable, ((0, resources), (0, nodes)))
+        self._requested = np.pad(self._requested, ((0, resources), (0, nodes)))
+        self._price = np.pad(self._price, (0, nodes), constant_values=np.nan)
+
+    def _resource_row(self, resource: str) -> int:
+        row = self._resource_rows.get(resource)
+        if row is None:
+            row = self._resource_rows[resource] = len(self._resource_rows)
+            self._grow(resources=1, nodes=0)
+        return row
+
+    def _write_node(self, row: int, node: Node) -> None:
+        amounts = {self._resource_row(name): value for name, value in node.allocatable.items()}
+        self._allocatable[:, row] = 0
+        for resource_row, value in amounts.items():
+            self._allocatable[resource_row, row] = value
+        self._price[row] = self._price_of(node)
+        self._requested[:, row] = 0
+        for pod in self._pods_on.get(node.name, {}).values():
+            self._count(pod, sign=1)
+
+    def _close_gap(self, row: int) -> None:
+        """Move the last node into the row of a removed one: the order of nodes has no meaning."""
+        self._index = None
+        last = len(self._names) - 1
+        for column in (self._allocatable, self._requested):
+            column[:, row] = column[:, last]
+        self._price[row] = self._price[last]
+        moved = self._names.pop()
+        if row != last:
+            self._names[row] = moved
+            self._row_of[moved] = row
+
+    def _put_on(self, pod: Pod) -> None:
+        if pod.node_name and not pod.finished:
+            self._pods_on.setdefault(pod.node_name, {})[pod.uid] = pod
+            self._count(pod, sign=1)
+
+    def _take_off(self, pod: Pod) -> None:
+        on_node = self._pods_on.get(pod.node_name, {})
+        if on_node.pop(pod.uid, None) is not None:
+            self._count(pod, sign=-1)
+        if not on_node:
+            self._pods_on.pop(pod.node_name, None)
+
+    def _count(self, pod: Pod, *, sign: int) -> None:
+        row = self._row_of.get(pod.node_name)
+        if row is not None:
+            for resource, value in pod.requests.items():
+                resource_row = self._resource_row(resource)  # may replace the arrays: look them up after
+                self._requested[resource_row, row] += sign * value

@@ -1,0 +1,35 @@
+"""Everything that Tradewind raises on purpose.
+
+TradewindError
+├── UnreadableObjectError   a Kubernetes object that cannot be decoded
+├── QuantityError           a resource quantity that Kubernetes would refuse
+├── ClusterFileError        a cluster file that cannot be read
+├── ConfigurationError      a configuration that is refused as a whole
+└── RequestError            a scheduler request that cannot be answered
+
+A node that does not suit a pod is no error: filters answer with data.
+"""
+
+
+class TradewindError(Exception):
+    """Base of all errors that are worth a sentence to a person."""
+
+
+class UnreadableObjectError(TradewindError):
+    """A Kubernetes object lacks what every such object has, or a field is of the wrong type."""
+
+
+class QuantityError(TradewindError):
+    """A resource quantity does not parse."""
+
+
+class ClusterFileError(TradewindError):
+    """A cluster file is missing, malformed or holds an object that cannot be read."""
+
+
+class ConfigurationError(TradewindError):
+    """A configuration document is refused; the one in force stays."""
+
+
+class RequestError(TradewindError):
+    """A request of kube-scheduler's does not decode."""

@@ -1,0 +1,124 @@
+"""What a pod takes from a node, counted as Kubernetes counts it.
+
+Containers and sidecars add up; an ordinary init container needs what it asks for beside the sidecars started
+before it, and only the largest such moment counts; requests at pod level replace the sum for cpu, memory and
+huge pages; the overhead of the runtime class comes on top. For a running pod that is being resized, the
+largest of the wanted, the allocated and the actual amount counts, unless the resize was found infeasible.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from cluster.errors import QuantityError
+from cluster.quantity import amount, parse_nanos
+from cluster.wire import Container, ContainerStatus, PodObject, RawQuantities
+
+Nanos = dict[str, int]
+
+
+def pod_requests(pod: PodObject) -> dict[str, int]:
+    """Resource name to amount, in the units of `cluster.quantity.amount`; "pods" is always 1."""
+    nanos = _container_sum(pod)
+    nanos.update(_pod_level(pod))
+    _add(nanos, read_nanos(pod.spec.overhead, "the overhead"))
+    requests = {resource: amount(resource, value) for resource, value in nanos.items()}
+    requests["pods"] = 1
+    return requests
+
+
+def read_nanos(quantities: RawQuantities | None, owner: str) -> Nanos:
+    """Parse a resource list; an error names the quantity, its resource and its owner."""
+    if not quantities:
+        return {}
+    try:
+        return {resource: parse_nanos(str(text)) for resource, text in quantities.items()}
+    except QuantityError:
+        bad = next(item for item in quantities.items() if not _parses(str(item[1])))
+        raise QuantityError(f'reading quantity "{bad[1]}" ({bad[0]}) of {owner}') from None
+
+
+def _parses(text: str) -> bool:
+    try:
+        parse_nanos(text)
+    except QuantityError:
+        return False
+    return True
+
+
+def _container_sum(pod: PodObject) -> Nanos:
+    total: Nanos = {}
+    for container in pod.spec.containers or ():
+        _add(total, _effective(pod, container))
+    sidecars: Nanos = {}
+    peak: Nanos = {}
+    for container in pod.spec.init_containers or ():
+        if container.restart_policy == "Always":
+            requests = _effective(pod, container)
+            _add(total, requests)
+            _add(sidecars, requests)
+            _raise_to(peak, sidecars)
+        else:
+            moment = dict(sidecars)
+            _add(moment, _spec_requests(container))
+            _raise_to(peak, moment)
+    _raise_to(total, peak)
+    return total
+
+
+def _pod_level(pod: PodObject) -> Nanos:
+    if pod.spec.resources is None:
+        return {}
+    wanted = read_nanos(pod.spec.resources.requests, "the pod")
+    state = pod.status.resources
+    if state is not None:
+        actual = read_nanos(state.requests, "the pod's status")
+        allocated = read_nanos(pod.status.allocated_resources, "the pod's allocated resources")
+        largest = _largest(pod, wanted, actual, allocated)
+        wanted = {resource: largest.get(resource, 0) for resource in wanted}
+    return {resource: value for resource, value in wanted.items() if _has_pod_level(resource)}
+
+
+def _has_pod_level(resource: str) -> bool:
+    return resource in {"cpu", "memory"} or resource.startswith("hugepages-")
+
+
+def _spec_requests(container: Container) -> Nanos:
+    requests = container.resources.requests if container.resources else None
+    return read_nanos(requests, f'container "{container.name}"')
+
+
+def _effective(pod: PodObject, container: Container) -> Nanos:
+    wanted = _spec_requests(container)
+    status = next((s for s in _statuses(pod) if s.name == container.name), None)
+    if status is None or status.resources is None:
+        return wanted
+    owner = f'the status of container "{container.name}"'
+    actual = read_nanos(status.resources.requests, owner)
+    return _largest(pod, wanted, actual, read_nanos(status.allocated_resources, owner))
+
+
+def _statuses(pod: PodObject) -> Iterator[ContainerStatus]:
+    yield from pod.status.container_statuses or ()
+    yield from pod.status.init_container_statuses or ()
+
+
+def _largest(pod: PodObject, wanted: Nanos, actual: Nanos, allocated: Nanos) -> Nanos:
+    largest = dict(actual)
+    _raise_to(largest, allocated)
+    if not _resize_infeasible(pod):
+        _raise_to(largest, wanted)
+    return largest
+
+
+def _resize_infeasible(pod: PodObject) -> bool:
+    pending = [c for c in pod.status.conditions or () if c.type == "PodResizePending"]
+    return bool(pending) and pending[0].reason == "Infeasible"
+
+
+def _add(total: Nanos, more: Mapping[str, int]) -> None:
+    for resource, value in more.items():
+        total[resource] = total.get(resource, 0) + value
+
+
+def _raise_to(total: Nanos, floor: Mapping[str, int]) -> None:
+    for resource, value in floor.items():
+        total[resource] = max(total.get(resource, value), value)
