@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
@@ -28,10 +28,11 @@ class NotStartedError(Exception):
 
 
 class Process:
-    """A running program in a process group of its own."""
+    """A running program in a process group of its own; `address` is the URL that it serves."""
 
-    def __init__(self, name: str, popen: subprocess.Popen[bytes], log: Path) -> None:
+    def __init__(self, name: str, popen: subprocess.Popen[bytes], log: Path, address: str) -> None:
         self.name = name
+        self.address = address
         self.log = log
         self._popen = popen
 
@@ -106,9 +107,7 @@ class Workspace:
             start_new_session=True,
         )
 
-    def start(
-        self, name: str, command: Sequence[str | Path], environment: Mapping[str, str] | None = None
-    ) -> Process:
+    def start(self, name: str, command: Sequence[str | Path], address: str = "") -> Process:
         log = self.directory / f"{name}.log"
         with log.open("ab") as output:
             popen = subprocess.Popen(
@@ -116,11 +115,10 @@ class Workspace:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                env=environment,
                 start_new_session=True,
             )
         self._tell_reaper(f"+{popen.pid}")
-        process = Process(name, popen, log)
+        process = Process(name, popen, log, address)
         self._processes.append(process)
         return process
 

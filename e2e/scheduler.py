@@ -59,7 +59,6 @@ def _tls(ca: Path, client: KeyPair | None) -> dict[str, Any]:
 
 def configuration(
     *,
-    kubeconfig: Path | str,
     profiles: Sequence[Mapping[str, Any]] = (),
     extenders: Sequence[Mapping[str, Any]] = (),
     percentage_of_nodes_to_score: int = 0,
@@ -73,11 +72,7 @@ def configuration(
     return {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
-        "clientConnection": {
-            "kubeconfig": str(kubeconfig),
-            "qps": queries_per_second,
-            "burst": 2 * queries_per_second,
-        },
+        "clientConnection": {"qps": queries_per_second, "burst": 2 * queries_per_second},
         "leaderElection": {"leaderElect": False},
         "percentageOfNodesToScore": percentage_of_nodes_to_score,
         "profiles": [dict(entry) for entry in profiles or [profile()]],
