@@ -1,0 +1,1 @@
+"""What a node costs and how likely it is to vanish."""

@@ -1,0 +1,32 @@
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from cluster.objects import Pod
+from cluster.snapshot import Nodes
+from scoring.rules import Mask
+
+
+@dataclass(frozen=True)
+class Resources:
+    """The pod's requests fit into what the node has left, every resource and the number of pods included.
+
+    As in kube-scheduler a resource that the pod does not ask for is not looked at, so an overcommitted node
+    still takes a pod that wants none of what is overcommitted.
+    """
+
+    name: ClassVar[str] = "resources"
+    reason: ClassVar[str] = "insufficient free resources for the pod's requests"
+    resolvable: ClassVar[bool] = True
+
+    def feasible(self, pod: Pod, nodes: Nodes) -> Mask:
+        mask = np.ones(len(nodes), np.bool_)
+        for resource, request in pod.requests.items():
+            if request <= 0:
+                continue
+            row = nodes.resource_rows.get(resource)
+            if row is None:
+                return np.zeros(len(nodes), np.bool_)
+            mask &= nodes.free[row] >= request
+        return mask

@@ -1,0 +1,61 @@
+"""The rules in force, applied together."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from cluster.objects import Pod
+from cluster.snapshot import Nodes, Rows
+from scoring.rules import Filter, Mask, Scorer, Scores
+
+
+class Rejection(NamedTuple):
+    """Nodes that passed all earlier filters and not this one."""
+
+    rule: Filter
+    rows: Rows
+
+
+class Term(NamedTuple):
+    """One scorer's part of the total."""
+
+    rule: Scorer
+    weight: float
+    scores: Scores
+
+
+@dataclass(frozen=True)
+class Verdict:
+    feasible: Mask
+    rejections: tuple[Rejection, ...]
+
+
+@dataclass(frozen=True)
+class Policy:
+    filters: tuple[Filter, ...]
+    scorers: tuple[tuple[Scorer, float], ...]  # with their weights
+
+    def filter(self, pod: Pod, nodes: Nodes) -> Verdict:
+        feasible = np.ones(len(nodes), np.bool_)
+        rejections = []
+        for rule in self.filters:
+            passed = rule.feasible(pod, nodes)
+            rows = np.flatnonzero(feasible & ~passed)
+            if rows.size:
+                rejections.append(Rejection(rule, rows))
+            feasible &= passed
+        return Verdict(feasible, tuple(rejections))
+
+    def terms(self, pod: Pod, nodes: Nodes) -> Iterator[Term]:
+        for rule, weight in self.scorers:
+            if weight:
+                yield Term(rule, weight, rule.score(pod, nodes))
+
+    def total(self, pod: Pod, nodes: Nodes) -> Scores:
+        """(N,) weighted sum of the scores."""
+        total = np.zeros(len(nodes))
+        for term in self.terms(pod, nodes):
+            total += term.weight * term.scores
+        return total

@@ -1,0 +1,25 @@
+"""Totals to the 0..10 that kube-scheduler takes from an extender."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scoring.rules import Scores
+
+TOP = 10
+
+Levels = NDArray[np.int64]
+
+
+def levels(totals: Scores) -> Levels:
+    """Whole levels 0..10 that keep the order.
+
+    The best node gets 10 and no worse one does, however close, so that the choice survives the rounding;
+    equal totals get equal levels; the others lie between the worst at 0 and the best by their distance.
+    """
+    if not totals.size:
+        return np.zeros(0, np.int64)
+    best, worst = totals.max(), totals.min()
+    if best == worst:
+        return np.full(totals.shape, TOP, np.int64)
+    spread = np.floor(TOP * ((totals - worst) / (best - worst))).astype(np.int64)
+    return np.where(totals == best, TOP, np.minimum(spread, TOP - 1))

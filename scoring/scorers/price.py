@@ -1,0 +1,45 @@
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from cluster.objects import Pod
+from cluster.snapshot import Nodes
+from scoring.rules import Scores
+
+
+@dataclass(frozen=True)
+class Price:
+    """Favours the node on which the pod costs least.
+
+    m / (m + c), where c is what the pod costs on that node an hour, and m the median c of the candidates:
+    1/2 at the median, towards 1 when cheaper, towards 0 when dearer, and the same in any currency. A node
+    without a known price counts as costing the median: neither cheap nor dear.
+    """
+
+    name: ClassVar[str] = "price"
+
+    def score(self, pod: Pod, nodes: Nodes) -> Scores:
+        cost = pod_cost(pod, nodes)
+        known = cost[~np.isnan(cost)]
+        if not known.size:
+            return np.full(len(nodes), 0.5)
+        median = np.median(known)
+        cost = np.where(np.isnan(cost), median, cost)
+        return np.divide(median, median + cost, out=np.ones(len(nodes)), where=median + cost > 0)
+
+
+def pod_cost(pod: Pod, nodes: Nodes) -> Scores:
+    """(N,) dollars an hour: the node's price times the largest share of any resource that the pod takes.
+
+    The share counts the pod itself as one of the node's pod places, so that a pod without requests costs
+    something too.
+    """
+    share = np.zeros(len(nodes))
+    for resource, request in pod.requests.items():
+        row = nodes.resource_rows.get(resource)
+        if row is not None and request > 0:
+            total = nodes.allocatable[row]
+            taken = np.divide(request, total, out=np.ones(len(nodes)), where=total > 0)
+            np.maximum(share, taken, out=share)
+    return nodes.price * np.minimum(share, 1)
