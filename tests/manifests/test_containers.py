@@ -1,0 +1,105 @@
+from pathlib import PurePath
+from typing import Any
+
+import pytest
+
+from extender import cli, config
+from tests.manifests.files import BASE, OVERLAYS, Object, arguments, containers, instruction, pod_spec, read
+
+CONTAINERS = containers()
+ARGUMENTS = arguments()
+SERVED = {name: cli.parser().parse_args(given) for name, given in ARGUMENTS.items()}
+
+
+@pytest.fixture(params=CONTAINERS)
+def container(request: pytest.FixtureRequest) -> Object:
+    return CONTAINERS[request.param]
+
+
+def test_pods_never_run_as_root() -> None:
+    context = pod_spec()["securityContext"]
+    assert context["runAsNonRoot"] is True
+    assert context["runAsUser"] > 0
+    assert context["runAsGroup"] > 0
+    assert context["seccompProfile"] == {"type": "RuntimeDefault"}
+
+
+def test_image_runs_as_the_same_numeric_user_as_the_pods() -> None:
+    context = pod_spec()["securityContext"]
+    assert instruction("USER") == f"{context['runAsUser']}:{context['runAsGroup']}"
+
+
+def test_containers_cannot_gain_privileges_or_write_their_root(container: Object) -> None:
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+
+
+def test_containers_are_probed_and_sized(container: Object) -> None:
+    assert container["livenessProbe"]["httpGet"]["path"] in {"/healthz", "/livez"}
+    assert container["readinessProbe"]["httpGet"]["path"] == "/readyz"
+    assert container["resources"]["requests"].keys() == {"cpu", "memory"}
+    assert container["resources"]["limits"].keys() == {"memory"}, "a CPU limit throttles scheduling"
+
+
+def test_probes_ask_a_port_that_the_container_names(container: Object) -> None:
+    named = {port["name"] for port in container["ports"]}
+    probes = [probe for key, probe in container.items() if key.endswith("Probe")]
+    assert {probe["httpGet"]["port"] for probe in probes} <= named
+
+
+def test_pods_do_not_wait_for_a_scheduler_that_waits_for_them() -> None:
+    second = read(OVERLAYS / "second-scheduler" / "kube-scheduler-config.yaml")
+    assert pod_spec()["schedulerName"] == "default-scheduler"
+    assert [profile["schedulerName"] for profile in second["profiles"]] != ["default-scheduler"]
+
+
+def test_shipped_configuration_is_accepted() -> None:
+    policy = config.read(BASE / "tradewind.yaml").policy()
+    assert {scorer.name: weight for scorer, weight in policy.scorers if weight} == {
+        "resource_fit": 1,
+        "price": 2,
+    }
+
+
+@pytest.mark.parametrize("name", [name for name in SERVED if name != "image"])
+def test_configuration_is_mounted_as_a_directory_that_follows_changes(name: str) -> None:
+    (mount,) = [entry for entry in CONTAINERS["tradewind"]["volumeMounts"] if entry["name"] == "config"]
+    (generated,) = read(BASE / "kustomization.yaml")["configMapGenerator"]
+    (volume,) = [entry for entry in pod_spec()["volumes"] if entry["name"] == "config"]
+    assert "subPath" not in mount
+    assert SERVED[name].config.parent == PurePath(mount["mountPath"])
+    assert [SERVED[name].config.name] == generated["files"]
+    assert volume["configMap"]["name"] == generated["name"]
+    assert generated["options"]["disableNameSuffixHash"] is True
+
+
+@pytest.mark.parametrize("name", SERVED)
+def test_service_listens_where_it_is_probed_and_called(name: str) -> None:
+    ports = {port["name"]: port["containerPort"] for port in CONTAINERS["tradewind"]["ports"]}
+    assert (SERVED[name].port, SERVED[name].probe_port) == (ports["extender"], ports["probes"])
+    assert f"{instruction('EXPOSE')} " == f"{ports['extender']} {ports['probes']} "
+
+
+def test_service_leads_to_the_named_ports() -> None:
+    named = {port["name"]: port["containerPort"] for port in CONTAINERS["tradewind"]["ports"]}
+    led = {port["targetPort"]: port["port"] for port in read(BASE / "service.yaml")["spec"]["ports"]}
+    assert led == named
+
+
+def test_self_managed_clusters_get_tls_with_client_certificates_from_the_secret() -> None:
+    served = SERVED["kube-scheduler"]
+    template: Any = read(OVERLAYS / "kube-scheduler" / "tls.yaml")["spec"]["template"]["spec"]
+    (mount,) = template["containers"][0]["volumeMounts"]
+    files = [served.tls_cert_file, served.tls_private_key_file, served.client_ca_file]
+    assert [(path.parent, path.name) for path in files] == [
+        (PurePath(mount["mountPath"]), name) for name in ("tls.crt", "tls.key", "ca.crt")
+    ]
+    assert template["volumes"][0]["secret"]["secretName"] == "tradewind-tls"
+    assert served.host is None, "with TLS the service listens on all addresses by itself"
+
+
+def test_sidecar_serves_its_own_pod_only() -> None:
+    assert SERVED["second-scheduler"].host == "127.0.0.1"
