@@ -46,14 +46,14 @@ class Api:
 
     def __init__(self, kubeconfig: Path, connections: int = 16) -> None:
         config = Kubeconfig.read(kubeconfig)
-        headers = {"Authorization": f"Bearer {config.token}"} if config.token else {}
+        token = {"Authorization": f"Bearer {config.token}"} if config.token else {}
         self._server = config.server
         self._connections = connections
         self._pool = urllib3.PoolManager(
             maxsize=connections,
             block=False,
             ssl_context=config.ssl_context(),
-            headers=headers,
+            headers={"User-Agent": "tradewind-e2e", **token},
             retries=_RETRY,
         )
 

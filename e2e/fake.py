@@ -29,8 +29,12 @@ def remove_nodes(api: Api, names: Iterable[str]) -> None:
 
 
 def add_namespace(api: Api, prefix: str = "e2e") -> str:
-    """Creates a namespace with a name of its own; pods can be created in it when this returns."""
-    name = f"{prefix}-{secrets.token_hex(4)}"
+    """Creates a namespace with a name of its own."""
+    return create_namespace(api, f"{prefix}-{secrets.token_hex(4)}")
+
+
+def create_namespace(api: Api, name: str) -> str:
+    """Pods can be created in the namespace when this returns."""
     api.create(objects.namespace(name))
     accounts = f"/api/v1/namespaces/{name}/serviceaccounts"
     # Admission refuses a pod until the controller manager has made its default service account.

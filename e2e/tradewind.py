@@ -1,0 +1,71 @@
+"""The service under test, started as its users start it: a process of its own, configured by flags."""
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from e2e.certs import KeyPair
+from e2e.processes import Workspace, free_port
+
+CONFIGURATION = {"apiVersion": "tradewind.dev/v1alpha1", "kind": "TradewindConfiguration"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tls:
+    """With `client_ca`, callers of the verbs need a certificate of that authority."""
+
+    serving: KeyPair
+    client_ca: Path | None = None
+
+
+class Tradewind:
+    """Serves from its creation; after `kill` or `stop`, `start` brings it back on the same port."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        kubeconfig: Path,
+        *,
+        settings: Mapping[str, Any] | None = None,
+        tls: Tls | None = None,
+        name: str = "tradewind",
+    ) -> None:
+        self._workspace = workspace
+        self._name = name
+        self._tls = tls
+        port, probe_port = free_port(), free_port()
+        self.url = f"{'https' if tls else 'http'}://127.0.0.1:{port}"
+        self.probes = f"http://127.0.0.1:{probe_port}"
+        self.configuration = workspace.directory / f"{name}.yaml"
+        self.configuration.write_text(yaml.safe_dump({**CONFIGURATION, **(settings or {})}))
+        self._flags = {
+            "--port": port,
+            "--probe-port": probe_port,
+            "--kubeconfig": kubeconfig,
+            "--config": self.configuration,
+        } | _tls_flags(tls)
+        self.start()
+
+    def start(self) -> None:
+        flags = [str(word) for flag in self._flags.items() for word in flag]
+        command = [sys.executable, "-m", "extender", "serve", *flags]
+        self.process = self._workspace.start(self._name, command, self.url)
+        self.process.wait_healthy(f"{self.probes}/readyz")
+
+    def kill(self) -> None:
+        self.process.kill()
+
+    def stop(self) -> int:
+        """Gives the exit code."""
+        return self.process.stop()
+
+
+def _tls_flags(tls: Tls | None) -> dict[str, Any]:
+    if tls is None:
+        return {}
+    client_ca = {} if tls.client_ca is None else {"--client-ca-file": tls.client_ca}
+    return {"--tls-cert-file": tls.serving.cert, "--tls-private-key-file": tls.serving.key, **client_ca}
