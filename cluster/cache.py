@@ -5,7 +5,8 @@ copied only when somebody asks for one after a change.
 """
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -23,6 +24,8 @@ class Cache:
         self._price_of = price_of
         self._changed = threading.Condition()
         self._generation = 0
+        self._in_batch = False
+        self._batch_changed = False
         self._snapshot: Snapshot | None = None
         self._nodes: dict[str, Node] = {}
         self._row_of: dict[str, int] = {}
@@ -41,8 +44,21 @@ class Cache:
         if snapshot is not None and snapshot.generation == self._generation:
             return snapshot
         with self._changed:
-            self._snapshot = self._copy()
-            return self._snapshot
+            return self._newest()
+
+    @contextmanager
+    def batch(self) -> Iterator[None]:
+        """Let readers see the changes made inside together; until then they keep the snapshot of before."""
+        with self._changed:
+            self._newest()
+            self._in_batch = True
+            try:
+                yield
+            finally:
+                self._in_batch = False
+                if self._batch_changed:
+                    self._batch_changed = False
+                    self._bump()
 
     def wait_for_nodes(self, names: Iterable[str], timeout: float) -> bool:
         """Whether all these nodes are known, after at most `timeout` seconds."""
@@ -54,11 +70,12 @@ class Cache:
         with self._changed:
             if self._nodes.get(node.name) == node:
                 return
+            price = self._price_of(node)  # not ours, may fail: before anything is changed
             self._nodes[node.name] = node
             row = self._row_of.get(node.name)
             if row is None:
                 row = self._append(node.name)
-            self._write_node(row, node)
+            self._write_node(row, node, price)
             self._bump()
 
     def remove_node(self, name: str) -> None:
@@ -116,8 +133,16 @@ class Cache:
                 remove(key)
 
     def _bump(self) -> None:
+        if self._in_batch:
+            self._batch_changed = True
+            return
         self._generation += 1
         self._changed.notify_all()
+
+    def _newest(self) -> Snapshot:
+        if self._snapshot is None or self._snapshot.generation != self._generation:
+            self._snapshot = self._copy()
+        return self._snapshot
 
     def _copy(self) -> Snapshot:
         count = len(self._names)
@@ -154,12 +179,12 @@ class Cache:
             self._grow(resources=1, nodes=0)
         return row
 
-    def _write_node(self, row: int, node: Node) -> None:
+    def _write_node(self, row: int, node: Node, price: float) -> None:
         amounts = {self._resource_row(name): value for name, value in node.allocatable.items()}
         self._allocatable[:, row] = 0
         for resource_row, value in amounts.items():
             self._allocatable[resource_row, row] = value
-        self._price[row] = self._price_of(node)
+        self._price[row] = price
         self._requested[:, row] = 0
         for pod in self._pods_on.get(node.name, {}).values():
             self._count(pod, sign=1)

@@ -4,6 +4,9 @@ TradewindError
 ├── UnreadableObjectError   a Kubernetes object that cannot be decoded
 ├── QuantityError           a resource quantity that Kubernetes would refuse
 ├── ClusterFileError        a cluster file that cannot be read
+├── ApiError                an API server that does not answer, or not what was asked
+│   ├── GoneError           it no longer knows the version to go on from
+│   └── SilentError         it accepts connections and says nothing
 ├── ConfigurationError      a configuration that is refused as a whole
 └── RequestError            a scheduler request that cannot be answered
 
@@ -25,6 +28,18 @@ class QuantityError(TradewindError):
 
 class ClusterFileError(TradewindError):
     """A cluster file is missing, malformed or holds an object that cannot be read."""
+
+
+class ApiError(TradewindError):
+    """The API server refuses, fails, falls silent or talks nonsense."""
+
+
+class GoneError(ApiError):
+    """The API server has forgotten the version that a list or watch wants to go on from."""
+
+
+class SilentError(ApiError):
+    """Nothing came from the API server within the deadline of a read."""
 
 
 class ConfigurationError(TradewindError):

@@ -7,15 +7,14 @@ import msgspec
 from cluster.errors import QuantityError, UnreadableObjectError
 from cluster.quantity import amount
 from cluster.requests import pod_requests, read_nanos
-from cluster.wire import Metadata, NamespaceObject, NodeObject, PodObject, Taint
+from cluster.wire import Metadata, NamespaceObject, NodeObject, PodObject, PodSpec, PodStatus, Taint
 
 ANNOTATION_PREFIX = "tradewind.dev/"
 
 _FINISHED = frozenset({"Succeeded", "Failed"})
 
-_node_decoder = msgspec.json.Decoder(NodeObject)
-_pod_decoder = msgspec.json.Decoder(PodObject)
-_namespace_decoder = msgspec.json.Decoder(NamespaceObject)
+# What bytes that are no such object end in; a RecursionError comes from brackets nested too deep.
+_UNREADABLE = (msgspec.MsgspecError, QuantityError, UnicodeDecodeError, RecursionError)
 
 
 class Node(msgspec.Struct, frozen=True):
@@ -51,11 +50,30 @@ class Namespace(msgspec.Struct, frozen=True):
     labels: Mapping[str, str]
 
 
+class Identity(msgspec.Struct, rename="camel"):
+    """What can be said of an object even where the rest of it cannot be read."""
+
+    name: str | None = None
+    namespace: str | None = None
+    uid: str | None = None
+    resource_version: str | None = None
+
+
+class _Identified(msgspec.Struct):
+    metadata: Identity
+
+
+_node_decoder = msgspec.json.Decoder(NodeObject)
+_pod_decoder = msgspec.json.Decoder(PodObject)
+_namespace_decoder = msgspec.json.Decoder(NamespaceObject)
+_identity_decoder = msgspec.json.Decoder(_Identified)
+
+
 def read_node(data: bytes | msgspec.Raw) -> Node:
     try:
         node = _node_decoder.decode(data)
         nanos = read_nanos(node.status.allocatable if node.status else None, "the allocatable resources")
-    except (msgspec.MsgspecError, QuantityError, UnicodeDecodeError) as error:
+    except _UNREADABLE as error:
         raise UnreadableObjectError(f"{error} in {_named(data, 'node')}") from error
     spec = node.spec
     return Node(
@@ -71,28 +89,39 @@ def read_node(data: bytes | msgspec.Raw) -> Node:
 def read_pod(data: bytes | msgspec.Raw) -> Pod:
     try:
         pod = _pod_decoder.decode(data)
-        requests = pod_requests(pod)
-    except (msgspec.MsgspecError, QuantityError, UnicodeDecodeError) as error:
+        spec = pod.spec or PodSpec()
+        status = pod.status or PodStatus()
+        requests = pod_requests(spec, status)
+    except _UNREADABLE as error:
         raise UnreadableObjectError(f"{error} in {_named(data, 'pod')}") from error
+    name = _name(pod.metadata, "pod")
+    namespace = pod.metadata.namespace or "default"
     return Pod(
-        namespace=pod.metadata.namespace or "default",
-        name=_name(pod.metadata, "pod"),
-        uid=pod.metadata.uid or "",
+        namespace=namespace,
+        name=name,
+        uid=pod.metadata.uid or f"{namespace}/{name}",  # files written by hand have none
         labels=pod.metadata.labels or {},
         annotations=_ours(pod.metadata.annotations),
         requests=requests,
-        node_name=pod.spec.node_name or "",
-        priority=pod.spec.priority or 0,
-        finished=pod.status.phase in _FINISHED,
+        node_name=spec.node_name or "",
+        priority=spec.priority or 0,
+        finished=status.phase in _FINISHED,
     )
 
 
 def read_namespace(data: bytes | msgspec.Raw) -> Namespace:
     try:
         namespace = _namespace_decoder.decode(data)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except _UNREADABLE as error:
         raise UnreadableObjectError(f"{error} in {_named(data, 'namespace')}") from error
     return Namespace(name=_name(namespace.metadata, "namespace"), labels=namespace.metadata.labels or {})
+
+
+def read_identity(data: bytes | msgspec.Raw) -> Identity:
+    try:
+        return _identity_decoder.decode(data).metadata
+    except _UNREADABLE as error:
+        raise UnreadableObjectError(f"{error} in an object without readable metadata") from error
 
 
 def _name(metadata: Metadata, kind: str) -> str:
@@ -105,19 +134,9 @@ def _ours(annotations: Mapping[str, str] | None) -> dict[str, str]:
     return {k: v for k, v in (annotations or {}).items() if k.startswith(ANNOTATION_PREFIX)}
 
 
-class _Identity(msgspec.Struct):
-    name: object = None
-    namespace: object = None
-
-
-class _Identified(msgspec.Struct):
-    metadata: _Identity
-
-
 def _named(data: bytes | msgspec.Raw, kind: str) -> str:
-    """What can be said of an object that does not decode."""
     try:
-        identity = msgspec.json.decode(data, type=_Identified).metadata
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+        identity = read_identity(data)
+    except UnreadableObjectError:
         return f"a {kind} without readable metadata"
     return f"{kind} {identity.namespace}/{identity.name}" if identity.namespace else f"{kind} {identity.name}"

@@ -10,16 +10,16 @@ from collections.abc import Iterator, Mapping
 
 from cluster.errors import QuantityError
 from cluster.quantity import amount, parse_nanos
-from cluster.wire import Container, ContainerStatus, PodObject, RawQuantities
+from cluster.wire import Container, ContainerStatus, PodSpec, PodStatus, RawQuantities
 
 Nanos = dict[str, int]
 
 
-def pod_requests(pod: PodObject) -> dict[str, int]:
+def pod_requests(spec: PodSpec, status: PodStatus) -> dict[str, int]:
     """Resource name to amount, in the units of `cluster.quantity.amount`; "pods" is always 1."""
-    nanos = _container_sum(pod)
-    nanos.update(_pod_level(pod))
-    _add(nanos, read_nanos(pod.spec.overhead, "the overhead"))
+    nanos = _container_sum(spec, status)
+    nanos.update(_pod_level(spec, status))
+    _add(nanos, read_nanos(spec.overhead, "the overhead"))
     requests = {resource: amount(resource, value) for resource, value in nanos.items()}
     requests["pods"] = 1
     return requests
@@ -27,32 +27,27 @@ def pod_requests(pod: PodObject) -> dict[str, int]:
 
 def read_nanos(quantities: RawQuantities | None, owner: str) -> Nanos:
     """Parse a resource list; an error names the quantity, its resource and its owner."""
-    if not quantities:
-        return {}
+    return {resource: _nanos(raw, resource, owner) for resource, raw in (quantities or {}).items()}
+
+
+def _nanos(raw: str | float | None, resource: str, owner: str) -> int:
+    if raw is None:
+        return 0
     try:
-        return {resource: parse_nanos(str(text)) for resource, text in quantities.items()}
-    except QuantityError:
-        bad = next(item for item in quantities.items() if not _parses(str(item[1])))
-        raise QuantityError(f'reading quantity "{bad[1]}" ({bad[0]}) of {owner}') from None
+        return parse_nanos(str(raw))
+    except QuantityError as error:
+        raise QuantityError(f'reading quantity "{str(raw)[:60]}" ({resource}) of {owner}: {error}') from error
 
 
-def _parses(text: str) -> bool:
-    try:
-        parse_nanos(text)
-    except QuantityError:
-        return False
-    return True
-
-
-def _container_sum(pod: PodObject) -> Nanos:
+def _container_sum(spec: PodSpec, status: PodStatus) -> Nanos:
     total: Nanos = {}
-    for container in pod.spec.containers or ():
-        _add(total, _effective(pod, container))
+    for container in spec.containers or ():
+        _add(total, _effective(status, container))
     sidecars: Nanos = {}
     peak: Nanos = {}
-    for container in pod.spec.init_containers or ():
+    for container in spec.init_containers or ():
         if container.restart_policy == "Always":
-            requests = _effective(pod, container)
+            requests = _effective(status, container)
             _add(total, requests)
             _add(sidecars, requests)
             _raise_to(peak, sidecars)
@@ -64,15 +59,14 @@ def _container_sum(pod: PodObject) -> Nanos:
     return total
 
 
-def _pod_level(pod: PodObject) -> Nanos:
-    if pod.spec.resources is None:
+def _pod_level(spec: PodSpec, status: PodStatus) -> Nanos:
+    if spec.resources is None:
         return {}
-    wanted = read_nanos(pod.spec.resources.requests, "the pod")
-    state = pod.status.resources
-    if state is not None:
-        actual = read_nanos(state.requests, "the pod's status")
-        allocated = read_nanos(pod.status.allocated_resources, "the pod's allocated resources")
-        largest = _largest(pod, wanted, actual, allocated)
+    wanted = read_nanos(spec.resources.requests, "the pod")
+    if status.resources is not None:
+        actual = read_nanos(status.resources.requests, "the pod's status")
+        allocated = read_nanos(status.allocated_resources, "the pod's allocated resources")
+        largest = _largest(status, wanted, actual, allocated)
         wanted = {resource: largest.get(resource, 0) for resource in wanted}
     return {resource: value for resource, value in wanted.items() if _has_pod_level(resource)}
 
@@ -86,31 +80,31 @@ def _spec_requests(container: Container) -> Nanos:
     return read_nanos(requests, f'container "{container.name}"')
 
 
-def _effective(pod: PodObject, container: Container) -> Nanos:
+def _effective(status: PodStatus, container: Container) -> Nanos:
     wanted = _spec_requests(container)
-    status = next((s for s in _statuses(pod) if s.name == container.name), None)
-    if status is None or status.resources is None:
+    state = next((s for s in _container_states(status) if s.name == container.name), None)
+    if state is None or state.resources is None:
         return wanted
     owner = f'the status of container "{container.name}"'
-    actual = read_nanos(status.resources.requests, owner)
-    return _largest(pod, wanted, actual, read_nanos(status.allocated_resources, owner))
+    actual = read_nanos(state.resources.requests, owner)
+    return _largest(status, wanted, actual, read_nanos(state.allocated_resources, owner))
 
 
-def _statuses(pod: PodObject) -> Iterator[ContainerStatus]:
-    yield from pod.status.container_statuses or ()
-    yield from pod.status.init_container_statuses or ()
+def _container_states(status: PodStatus) -> Iterator[ContainerStatus]:
+    yield from status.container_statuses or ()
+    yield from status.init_container_statuses or ()
 
 
-def _largest(pod: PodObject, wanted: Nanos, actual: Nanos, allocated: Nanos) -> Nanos:
+def _largest(status: PodStatus, wanted: Nanos, actual: Nanos, allocated: Nanos) -> Nanos:
     largest = dict(actual)
     _raise_to(largest, allocated)
-    if not _resize_infeasible(pod):
+    if not _resize_infeasible(status):
         _raise_to(largest, wanted)
     return largest
 
 
-def _resize_infeasible(pod: PodObject) -> bool:
-    pending = [c for c in pod.status.conditions or () if c.type == "PodResizePending"]
+def _resize_infeasible(status: PodStatus) -> bool:
+    pending = [c for c in status.conditions or () if c.type == "PodResizePending"]
     return bool(pending) and pending[0].reason == "Infeasible"
 
 

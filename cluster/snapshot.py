@@ -15,7 +15,7 @@ Rows = NDArray[np.intp]
 Number = TypeVar("Number", np.int64, np.float64)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Nodes:
     """N nodes as columns; R resources as the rows of the two-dimensional ones.
 
@@ -41,13 +41,13 @@ class Nodes:
         return replace(
             self,
             names=[self.names[row] for row in rows.tolist()],
-            allocatable=self.allocatable.take(rows, axis=1),
-            requested=self.requested.take(rows, axis=1),
-            price=self.price.take(rows),
+            allocatable=frozen(self.allocatable.take(rows, axis=1)),
+            requested=frozen(self.requested.take(rows, axis=1)),
+            price=frozen(self.price.take(rows)),
         )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Snapshot:
     generation: int
     nodes: Nodes

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 import msgspec
 
-RawQuantities = Mapping[str, str | int | float]
-"""Quantities as they stand in the JSON; people and some clients write bare numbers."""
+RawQuantities = Mapping[str, str | int | float | None]
+"""Quantities as they stand in the JSON; people and some clients write bare numbers, and null is zero."""
 
 
 class Metadata(msgspec.Struct, rename="camel"):
@@ -82,8 +82,8 @@ class PodStatus(msgspec.Struct, rename="camel"):
 
 class PodObject(msgspec.Struct):
     metadata: Metadata
-    spec: PodSpec = msgspec.field(default_factory=PodSpec)
-    status: PodStatus = msgspec.field(default_factory=PodStatus)
+    spec: PodSpec | None = None
+    status: PodStatus | None = None
 
 
 class NamespaceObject(msgspec.Struct):

@@ -15,8 +15,7 @@ import msgspec
 from cluster.cache import Cache
 from cluster.objects import Namespace, Node, Pod, read_namespace, read_node, read_pod
 from cluster.snapshot import Snapshot
-
-PRICE = "tradewind.dev/price"
+from market.annotations import PRICE, price_of
 
 Quantity = str | int | float
 
@@ -176,10 +175,6 @@ def cluster_of(
     for each_pod in pods:
         cache.apply_pod(each_pod.build())
     return cache.snapshot()
-
-
-def price_of(node: Node) -> float:
-    return float(node.annotations.get(PRICE, "nan"))
 
 
 def _resource_list(
