@@ -36,7 +36,7 @@ def _nanos(raw: str | float | None, resource: str, owner: str) -> int:
     try:
         return parse_nanos(str(raw))
     except QuantityError as error:
-        raise QuantityError(f'reading quantity "{str(raw)[:60]}" ({resource}) of {owner}: {error}') from error
+        raise QuantityError(f'reading quantity "{str(raw)[:60]}" ({resource}) of {owner}') from error
 
 
 def _container_sum(spec: PodSpec, status: PodStatus) -> Nanos:

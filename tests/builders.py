@@ -15,7 +15,9 @@ import msgspec
 from cluster.cache import Cache
 from cluster.objects import Namespace, Node, Pod, read_namespace, read_node, read_pod
 from cluster.snapshot import Snapshot
-from market.annotations import PRICE, price_of
+from market import annotations
+
+price_of = annotations.price_of  # for tests that fill a cache of their own
 
 Quantity = str | int | float
 
@@ -63,7 +65,7 @@ class NodeBuilder(_Object):
         return capable.field("status", "allocatable", name, value=quantity)
 
     def price(self, dollars_an_hour: float) -> Self:
-        return self.annotation(PRICE, str(dollars_an_hour))
+        return self.annotation(annotations.PRICE, str(dollars_an_hour))
 
     def taint(self, key: str, effect: str = "NoSchedule", value: str = "") -> Self:
         taints = self.document["spec"].get("taints", [])
