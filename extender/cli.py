@@ -1,1 +1,114 @@
-def main() -> None: ...
+"""The command line: `tradewind serve`, `tradewind check-config`."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from cluster.errors import TradewindError
+from extender import config, logs, source
+from extender.app import VERSION
+from extender.serve import Options, Service
+from extender.tls import Certificates
+
+_DEFAULT_PROBE_PORT = 8889
+_MEBIBYTE = 2**20
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    options = parser().parse_args(arguments)
+    try:
+        options.run(options)
+    except TradewindError as error:
+        print(f"tradewind: {error}", file=sys.stderr)
+        sys.exit(2)
+
+
+def parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(
+        prog="tradewind", description="Price- and risk-aware placement for Kubernetes."
+    )
+    top.add_argument("--version", action="version", version=VERSION)
+    commands = top.add_subparsers(required=True, metavar="COMMAND")
+    _add_serve(commands.add_parser("serve", help="answer kube-scheduler's extender requests"))
+    _add_check_config(
+        commands.add_parser("check-config", help="say what a configuration means, or what is wrong")
+    )
+    return top
+
+
+def _add_serve(command: argparse.ArgumentParser) -> None:
+    add = command.add_argument
+    add("--host", help="address to listen on (default: 127.0.0.1, with TLS 0.0.0.0)")
+    add("--port", type=int, default=8888, help="port of the verbs (default: %(default)s)")
+    add(
+        "--probe-port",
+        type=int,
+        help="own port of probes, metrics and docs (default: the verbs' port, "
+        f"with --client-ca-file {_DEFAULT_PROBE_PORT})",
+    )
+    add("--config", type=Path, metavar="FILE", help="TradewindConfiguration, followed while it changes")
+    add(
+        "--cluster", type=Path, metavar="FILE", help="serve the output of 'kubectl get nodes,pods -A -o json'"
+    )
+    add(
+        "--kubeconfig",
+        type=Path,
+        metavar="FILE",
+        help="serve this cluster (default: $KUBECONFIG, else the cluster it runs in, else an example)",
+    )
+    add("--tls-cert-file", type=Path, metavar="FILE", help="serve HTTPS with this certificate chain")
+    add("--tls-private-key-file", type=Path, metavar="FILE", help="key of that certificate")
+    add("--client-ca-file", type=Path, metavar="FILE", help="only clients with a certificate of this CA")
+    add(
+        "--max-body-bytes",
+        type=int,
+        default=64 * _MEBIBYTE,
+        metavar="N",
+        help="larger requests get 413 (default: %(default)s)",
+    )
+    add("--log-format", choices=["auto", "json", "text"], default="auto")
+    add("--log-level", choices=["debug", "info", "warning", "error"], default="info")
+    command.set_defaults(run=_serve)
+
+
+def _serve(options: argparse.Namespace) -> None:
+    logs.configure(options.log_format, options.log_level)
+    certificates = _certificates(options)
+    probe_port = options.probe_port
+    if probe_port is None and options.client_ca_file:
+        probe_port = _DEFAULT_PROBE_PORT
+    service = Service(
+        Options(
+            host=options.host or ("0.0.0.0" if certificates else "127.0.0.1"),  # noqa: S104  guarded by TLS
+            port=options.port,
+            probe_port=probe_port,
+            config=options.config,
+            certificates=certificates,
+            max_body_bytes=options.max_body_bytes,
+        ),
+        source.choose(options.cluster, options.kubeconfig),
+    )
+    service.run()
+
+
+def _certificates(options: argparse.Namespace) -> Certificates | None:
+    if bool(options.tls_cert_file) != bool(options.tls_private_key_file):
+        raise TradewindError("--tls-cert-file and --tls-private-key-file go together")
+    if options.client_ca_file and not options.tls_cert_file:
+        raise TradewindError("--client-ca-file needs --tls-cert-file and --tls-private-key-file")
+    if not options.tls_cert_file:
+        return None
+    return Certificates(options.tls_cert_file, options.tls_private_key_file, options.client_ca_file)
+
+
+def _add_check_config(command: argparse.ArgumentParser) -> None:
+    command.add_argument("file", type=Path, metavar="FILE")
+    command.set_defaults(run=_check_config)
+
+
+def _check_config(options: argparse.Namespace) -> None:
+    policy = config.read(options.file).policy()
+    print(f"{options.file} is valid.")
+    print(f"filters  {', '.join(rule.name for rule in policy.filters) or 'none'}")
+    print("weights  " + ", ".join(f"{rule.name} {weight:g}" for rule, weight in policy.scorers))

@@ -27,12 +27,16 @@ class ResourceFit:
 
 
 def _excess(resource: str, pod: Pod, nodes: Nodes) -> Scores:
-    """(N,) share of the node that the pod would leave free; a node without the resource has none to waste."""
+    """(N,) share of the node that the pod would leave free.
+
+    A node without the resource has none to waste; one that the pod does not fit on counts as all waste.
+    """
     row = nodes.resource_rows.get(resource)
     if row is None:
         return np.zeros(len(nodes))
     left = nodes.free[row] - pod.requests.get(resource, 0)
     total = nodes.allocatable[row]
+    left = np.where(left < 0, total, left)
     share = np.zeros(len(nodes))
     np.divide(left, total, out=share, where=total > 0)
     return share

@@ -31,5 +31,12 @@ def test_a_node_without_the_resource_has_none_to_waste() -> None:
 def test_other_resources_can_be_named() -> None:
     nodes = cluster_of([node("n").resource("example.com/gpu", 4)]).nodes
     wanted = pod("w").requests({"example.com/gpu": "1"}).build()
-    # leaves (4 - 1)/4
+    # three of four are left over
     assert ResourceFit(resources=("example.com/gpu",)).score(wanted, nodes).tolist() == [0.25]
+
+
+def test_a_node_that_the_pod_does_not_fit_on_is_the_worst() -> None:
+    nodes = cluster_of([node("full"), node("empty")], [pod("a").requests(cpu="3500m").on("full")]).nodes
+    # full: cpu counts as all of it left, memory (16 - 4)/16; empty: cpu 3/4, memory 12/16
+    scores = ResourceFit().score(pod("w").requests(cpu="1", memory="4Gi").build(), nodes)
+    assert scores.tolist() == pytest.approx([0.125, 0.25])

@@ -1,0 +1,56 @@
+"""What Tradewind tells Prometheus."""
+
+from collections.abc import Mapping
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+# Whole requests take a tenth of a millisecond on a small cluster and some milliseconds on a large one.
+_SECONDS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
+
+
+class Metrics:
+    """One registry for each service, so that two in one process never share a counter."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.requests = self._counter("requests", "Requests of kube-scheduler by outcome.", "verb", "outcome")
+        self.request_seconds = Histogram(
+            "tradewind_request_duration_seconds",
+            "Time from a request's last byte to its answer.",
+            ("verb",),
+            buckets=_SECONDS,
+            registry=self.registry,
+        )
+        self.rejected = self._counter("rejected_nodes", "Nodes that a filter rejected.", "rule")
+        self.unknown = self._counter(
+            "unknown_nodes", "Nodes in requests that the cluster state did not know."
+        )
+        self.reloads = self._counter("config_reloads", "Configuration documents read by result.", "result")
+        self.config_ok = self._gauge("config_ok", "1 while the newest configuration document is in force.")
+        self.config_ok.set(1)
+        self.certificate_reloads = self._counter(
+            "certificate_reloads", "Certificates read by result.", "result"
+        )
+        self.objects = self._gauge("cluster_objects", "Objects in the cluster state.", "resource")
+        self.synced = self._gauge("cluster_synced", "1 once everything was listed.")
+        self.age = self._gauge(
+            "cluster_age_seconds", "Time since the last sign of life of a watch.", "resource"
+        )
+        self.build = self._gauge("build_info", "Always 1.", "version")
+
+    def observe(self, counts: Mapping[str, int], ages: Mapping[str, float], *, synced: bool) -> None:
+        """Bring the gauges of the cluster state up to date."""
+        for resource, count in counts.items():
+            self.objects.labels(resource).set(count)
+        for resource, age in ages.items():
+            self.age.labels(resource).set(age)
+        self.synced.set(synced)
+
+    def expose(self) -> bytes:
+        return generate_latest(self.registry)
+
+    def _counter(self, name: str, text: str, *labels: str) -> Counter:
+        return Counter(f"tradewind_{name}", text, labels, registry=self.registry)
+
+    def _gauge(self, name: str, text: str, *labels: str) -> Gauge:
+        return Gauge(f"tradewind_{name}", text, labels, registry=self.registry)

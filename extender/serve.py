@@ -1,0 +1,139 @@
+"""The life of the service: start, follow changing files, stop without dropping a request."""
+
+import asyncio
+import contextlib
+import signal
+import socket
+import ssl
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import uvicorn
+import uvloop
+from fastapi import FastAPI
+
+from cluster.errors import TradewindError
+from extender.app import add_probes, add_verbs, new_app
+from extender.events import warn_about_ourselves
+from extender.metrics import Metrics
+from extender.settings import Settings
+from extender.source import EXAMPLES, Source
+from extender.tls import Certificates, RotatingTls
+from extender.verbs import Verbs
+
+# kube-scheduler keeps idle connections for 90 s and does not repeat a POST on one that we closed.
+_KEEP_ALIVE_SECONDS = 120
+_SHUTDOWN_SECONDS = 5
+_FILES_INTERVAL_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class Options:
+    host: str
+    port: int
+    probe_port: int | None  # None: probes and metrics are on `port` too
+    config: Path | None
+    certificates: Certificates | None
+    max_body_bytes: int
+
+
+class Service:
+    def __init__(self, options: Options, source: Source) -> None:
+        """Raise TradewindError for a configuration or certificates that cannot be used."""
+        self._options = options
+        self._source = source
+        self._metrics = Metrics()
+        self._settings = Settings(options.config, self._metrics)
+        self._tls = RotatingTls(options.certificates, self._metrics) if options.certificates else None
+        self._servers: list[_Server] = []
+
+    def run(self) -> None:
+        """Serve until SIGINT or SIGTERM; raise TradewindError for a port or a cluster that cannot be used."""
+        with contextlib.ExitStack() as cleanup:
+            for app, port, context in self._apps():
+                server = _Server(app, self._options.host, port, context)
+                cleanup.callback(server.socket.close)
+                self._servers.append(server)
+            self._source.start()
+            cleanup.callback(self._source.stop)
+            uvloop.run(self._run())
+
+    def _apps(self) -> Iterator[tuple[FastAPI, int, ssl.SSLContext | None]]:
+        verbs = new_app()
+        add_verbs(
+            verbs, Verbs(self._source, self._settings.policy_of, self._metrics), self._options.max_body_bytes
+        )
+        probes = verbs if self._options.probe_port is None else new_app()
+        add_probes(probes, self._source, self._metrics, self._source.name)
+        yield verbs, self._options.port, self._tls.context if self._tls else None
+        if self._options.probe_port is not None:
+            yield probes, self._options.probe_port, None
+
+    async def _run(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self._stop)
+        serving = [asyncio.create_task(server.serve(sockets=[server.socket])) for server in self._servers]
+        following = asyncio.create_task(self._follow_files())
+        print(self._welcome(), flush=True)
+        await asyncio.gather(*serving)
+        following.cancel()
+
+    def _stop(self) -> None:
+        for server in self._servers:
+            server.should_exit = True
+
+    async def _follow_files(self) -> None:
+        while True:
+            await asyncio.sleep(_FILES_INTERVAL_SECONDS)
+            await asyncio.to_thread(self._settings.refresh, self._on_refused)
+            if self._tls:
+                self._tls.refresh()
+
+    def _on_refused(self, message: str) -> None:
+        warn_about_ourselves(self._source.api, "ConfigurationRefused", message)
+
+    def _welcome(self) -> str:
+        verbs, probes = self._servers[0].url, self._servers[-1].url
+        return (
+            f"Tradewind serves {self._source.name} on {verbs}\n"
+            f"  try      curl -s -d @{EXAMPLES / 'request.json'} {verbs}/prioritize\n"
+            f"  look     {probes}/docs for the endpoints, {probes}/metrics for Prometheus\n"
+            f"  connect  add {verbs} as an extender to kube-scheduler: see docs/install.md"
+        )
+
+
+class _Server(uvicorn.Server):
+    """A server on a socket that is open from the start, without signal handlers of its own."""
+
+    def __init__(self, app: FastAPI, host: str, port: int, context: ssl.SSLContext | None) -> None:
+        self.socket = _listen(host, port)
+        shown = f"[{host}]" if ":" in host else host
+        self.url = f"{'https' if context else 'http'}://{shown}:{self.socket.getsockname()[1]}"
+        super().__init__(
+            uvicorn.Config(
+                app,
+                http="httptools",
+                lifespan="off",
+                log_config=None,
+                log_level="warning",
+                access_log=False,
+                server_header=False,
+                timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+                timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
+                ssl_context_factory=(lambda _config, _default: context) if context else None,
+            )
+        )
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=2048)
+    except (OSError, OverflowError) as error:
+        raise TradewindError(f"listening on {host} port {port}: {error}; --port chooses another") from error

@@ -1,0 +1,46 @@
+"""The configuration in force: read at the start, followed when it changes, never replaced by a broken one."""
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+
+from cluster.errors import ConfigurationError
+from cluster.objects import Pod
+from extender import config
+from extender.files import Watched
+from extender.metrics import Metrics
+from scoring.policy import Policy
+
+_log = logging.getLogger(__name__)
+
+
+class Settings:
+    def __init__(self, path: Path | None, metrics: Metrics) -> None:
+        """Raise ConfigurationError if the document is broken: at the start there is no last good one."""
+        self._path = path
+        self._metrics = metrics
+        self._watched = Watched([path] if path else [])
+        self._take(config.read(path) if path else config.DEFAULT)
+
+    def policy_of(self, _pod: Pod) -> Policy:
+        return self._policy
+
+    def refresh(self, on_refused: Callable[[str], None]) -> None:
+        if self._path is None or not self._watched.changed():
+            return
+        try:
+            document = config.read(self._path)
+        except ConfigurationError as error:
+            self._metrics.reloads.labels("refused").inc()
+            self._metrics.config_ok.set(0)
+            _log.error("configuration refused, the previous one stays in force: %s", error)
+            on_refused(str(error))
+            return
+        self._take(document)
+        self._metrics.reloads.labels("taken").inc()
+        self._metrics.config_ok.set(1)
+        _log.info("configuration taken from %s", self._path)
+
+    def _take(self, document: config.Document) -> None:
+        self._document = document
+        self._policy = document.policy()
