@@ -8,10 +8,11 @@ import secrets
 from collections.abc import Iterable
 
 from e2e import objects, outcomes
-from e2e.api import MERGE_PATCH, Api, path
+from e2e.api import MERGE_PATCH, Api, ApiError, path
 from e2e.objects import Object
 
 _NODES = "/api/v1/nodes"
+_NOT_FOUND = 404
 
 
 def add_nodes(api: Api, nodes: Iterable[Object]) -> list[str]:
@@ -52,9 +53,27 @@ def remove_namespace(api: Api, name: str) -> None:
 
 
 def remove_pods(api: Api, namespace: str) -> None:
+    """Also those that a controller adds until it has seen that their owner is gone."""
     pods = f"/api/v1/namespaces/{namespace}/pods"
     api.delete(pods, gracePeriodSeconds="0")
-    outcomes.gone(api, pods)
+    left: set[str] = set()
+    for change in api.changes(pods, outcomes.SECONDS):
+        if change.type == "ADDED":
+            left.add(change.object["metadata"]["name"])
+            _delete_if_there(api, f"{pods}/{change.object['metadata']['name']}", gracePeriodSeconds="0")
+        elif change.type == "DELETED":
+            left.discard(change.object["metadata"]["name"])
+        if not left and change.type in {"SYNCED", "DELETED"}:
+            return
+    raise outcomes.NotSeenError(f"pods {sorted(left)} in {namespace} were not removed")
+
+
+def _delete_if_there(api: Api, path: str, **query: str) -> None:
+    try:
+        api.delete(path, **query)
+    except ApiError as error:
+        if error.status != _NOT_FOUND:
+            raise
 
 
 def service_account_token(api: Api, namespace: str, name: str) -> str:

@@ -75,20 +75,6 @@ def event(
     )
 
 
-def gone(api: Api, collection: str, seconds: float = SECONDS, **query: str) -> None:
-    """Waits until the collection is empty."""
-    left: set[str] = set()
-    for change in api.changes(collection, seconds, **query):
-        if change.type == "DELETED":
-            left.discard(change.object["metadata"]["name"])
-        elif change.object:
-            left.add(change.object["metadata"]["name"])
-            continue
-        if not left:
-            return
-    raise NotSeenError(f"{collection} was not empty within {seconds:.0f} s; left: {sorted(left)}")
-
-
 def bound_to(pod: Object) -> str:
     """Empty while the pod waits."""
     return str(pod["spec"].get("nodeName", ""))

@@ -11,16 +11,17 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
-import httpx
+import urllib3
 
 _REAPER = Path(__file__).with_name("reaper.py")
 # Below the range from which Linux and macOS take the ports of outgoing connections.
 _PORTS = range(20_000, 32_000)
 _SECONDS_BETWEEN_PROBES = 0.05
+_HEALTHY = "200"
 
 
 class NotStartedError(Exception):
@@ -30,11 +31,20 @@ class NotStartedError(Exception):
 class Process:
     """A running program in a process group of its own; `address` is the URL that it serves."""
 
-    def __init__(self, name: str, popen: subprocess.Popen[bytes], log: Path, address: str) -> None:
+    def __init__(
+        self,
+        name: str,
+        popen: subprocess.Popen[bytes],
+        *,
+        log: Path,
+        address: str,
+        on_end: Callable[[int], None],
+    ) -> None:
         self.name = name
-        self.address = address
         self.log = log
+        self.address = address
         self._popen = popen
+        self._on_end = on_end
 
     @property
     def pid(self) -> int:
@@ -56,23 +66,26 @@ class Process:
             return self.kill()
 
     def _end(self, number: signal.Signals, seconds: float) -> int:
-        with contextlib.suppress(ProcessLookupError):
+        # A process that was waited for may have left its id to a stranger.
+        if self.running:
             os.killpg(self.pid, number)
-        return self._popen.wait(seconds)
+            self._popen.wait(seconds)
+        self._on_end(self.pid)
+        return int(self._popen.returncode)
 
     def tail(self, lines: int = 20) -> str:
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
 
-    def wait_healthy(self, url: str, verify: ssl.SSLContext | bool = True, seconds: float = 60.0) -> None:
+    def wait_healthy(self, url: str, trusted: ssl.SSLContext | None = None, seconds: float = 60.0) -> None:
         """Asks `url` until it answers 200."""
         deadline = time.monotonic() + seconds
         seen = "nothing was asked"
-        with httpx.Client(verify=verify, timeout=2.0, trust_env=False) as client:
+        with urllib3.PoolManager(ssl_context=trusted, retries=False, timeout=2.0) as pool:
             while time.monotonic() < deadline:
                 if not self.running:
                     raise self._not_started(f"ended with exit code {self._popen.returncode}")
-                seen = _answer(client, url)
-                if seen == "200":
+                seen = _answer(pool, url)
+                if seen == _HEALTHY:
                     return
                 time.sleep(_SECONDS_BETWEEN_PROBES)
         raise self._not_started(f"was not healthy after {seconds:.0f} s; {url} last gave: {seen}")
@@ -81,14 +94,13 @@ class Process:
         return NotStartedError(f"{self.name} {what}; the end of its log:\n{self.tail()}")
 
 
-def _answer(client: httpx.Client, url: str) -> str:
+def _answer(pool: urllib3.PoolManager, url: str) -> str:
     try:
-        response = client.get(url)
-    except httpx.HTTPError as error:
+        response = pool.request("GET", url)
+    except urllib3.exceptions.HTTPError as error:
         return f"{type(error).__name__} {error}"
-    return (
-        "200" if response.status_code == httpx.codes.OK else f"{response.status_code} {response.text[:500]}"
-    )
+    said = response.data[:500].decode(errors="replace")
+    return _HEALTHY if response.status == 200 else f"{response.status} {said}"
 
 
 class Workspace:
@@ -99,7 +111,7 @@ class Workspace:
 
     def __init__(self) -> None:
         self.directory = Path(tempfile.mkdtemp(prefix="tradewind-e2e-"))
-        self._processes: list[Process] = []
+        self.processes: list[Process] = []
         self._reaper = subprocess.Popen(
             [sys.executable, "-I", _REAPER, self.directory],
             stdin=subprocess.PIPE,
@@ -107,7 +119,14 @@ class Workspace:
             start_new_session=True,
         )
 
-    def start(self, name: str, command: Sequence[str | Path], address: str = "") -> Process:
+    def start(
+        self,
+        name: str,
+        command: Sequence[str | Path],
+        address: str = "",
+        environment: Mapping[str, str] | None = None,
+    ) -> Process:
+        """`environment` is added to ours."""
         log = self.directory / f"{name}.log"
         with log.open("ab") as output:
             popen = subprocess.Popen(
@@ -115,26 +134,28 @@ class Workspace:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
+                env={**os.environ, **(environment or {})},
                 start_new_session=True,
             )
         self._tell_reaper(f"+{popen.pid}")
-        process = Process(name, popen, log, address)
-        self._processes.append(process)
+        process = Process(name, popen, log=log, address=address, on_end=self._forget)
+        self.processes.append(process)
         return process
 
     def close(self) -> None:
-        for process in reversed(self._processes):
+        for process in reversed(self.processes):
             process.kill()
-            self._tell_reaper(f"-{process.pid}")
-        self._processes.clear()
+        self.processes.clear()
         shutil.rmtree(self.directory, ignore_errors=True)
         if self._reaper.stdin:
             self._reaper.stdin.close()
         self._reaper.wait()
 
+    def _forget(self, pid: int) -> None:
+        self._tell_reaper(f"-{pid}")
+
     def _tell_reaper(self, line: str) -> None:
-        if self._reaper.stdin and not self._reaper.stdin.closed:
-            print(line, file=self._reaper.stdin, flush=True)
+        print(line, file=self._reaper.stdin, flush=True)
 
     def __enter__(self) -> Self:
         return self

@@ -1,0 +1,110 @@
+"""Fixtures: one control plane a session, a namespace and fake nodes a test.
+
+`--kind` runs the same tests on a kind cluster, without those that need the local plane (local_only).
+"""
+
+import contextlib
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from e2e import fake
+from e2e.api import Api
+from e2e.kind import Heartbeat, KindCluster
+from e2e.objects import Object
+from e2e.plane import ControlPlane
+from e2e.processes import Process
+
+AddNodes = Callable[..., list[str]]
+StartScheduler = Callable[[Mapping[str, Any]], Process]
+
+_numbers = itertools.count(1)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--kind", action="store_true", help="run on a kind cluster (needs Docker)")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "local_only: needs the local control plane, not run with --kind")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--kind"):
+        skip = pytest.mark.skip(reason="needs the local control plane")
+        for item in items:
+            if item.get_closest_marker("local_only"):
+                item.add_marker(skip)
+
+
+@pytest.fixture(scope="session")
+def plane() -> Iterator[ControlPlane]:
+    with ControlPlane() as plane:
+        yield plane
+
+
+@pytest.fixture(scope="session")
+def kind_cluster() -> Iterator[KindCluster]:
+    with KindCluster() as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def api(request: pytest.FixtureRequest) -> Iterator[Api]:
+    """The admin's access to the cluster under test."""
+    cluster = "kind_cluster" if request.config.getoption("--kind") else "plane"
+    with contextlib.closing(Api(request.getfixturevalue(cluster).kubeconfig)) as api:
+        yield api
+
+
+@pytest.fixture(scope="session")
+def heartbeat(request: pytest.FixtureRequest, api: Api) -> Iterator[Heartbeat | None]:
+    """Nothing to do on the local plane, where nobody asks whether a node is alive."""
+    if not request.config.getoption("--kind"):
+        yield None
+        return
+    beating = Heartbeat(api)
+    yield beating
+    beating.stop()
+
+
+@pytest.fixture
+def add_nodes(api: Api, heartbeat: Heartbeat | None) -> Iterator[AddNodes]:
+    """Adds fake nodes for one test."""
+    names: list[str] = []
+
+    def add(*nodes: Object) -> list[str]:
+        names.extend(node["metadata"]["name"] for node in nodes)
+        if heartbeat:
+            heartbeat.add([node["metadata"]["name"] for node in nodes])
+        return fake.add_nodes(api, nodes)
+
+    yield add
+    fake.remove_nodes(api, names)
+    if heartbeat:
+        heartbeat.remove(names)
+
+
+@pytest.fixture
+def namespace(api: Api, add_nodes: AddNodes) -> Iterator[str]:
+    """A namespace for one test; asks for `add_nodes` so that its pods go before their nodes."""
+    del add_nodes
+    name = fake.add_namespace(api)
+    yield name
+    fake.remove_namespace(api, name)
+
+
+@pytest.fixture
+def start_scheduler(plane: ControlPlane) -> Iterator[StartScheduler]:
+    """Starts kube-schedulers for one test."""
+    started: list[Process] = []
+
+    def start(configuration: Mapping[str, Any]) -> Process:
+        started.append(plane.start_scheduler(configuration, f"kube-scheduler-{next(_numbers)}"))
+        return started[-1]
+
+    yield start
+    for process in started:
+        process.kill()
