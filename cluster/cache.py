@@ -11,7 +11,9 @@ from contextlib import contextmanager
 import numpy as np
 
 from cluster.objects import Namespace, Node, Pod
-from cluster.snapshot import Nodes, Snapshot, frozen
+from cluster.placed import PlacedPods
+from cluster.snapshot import Cluster, Nodes, Offer, Snapshot, frozen
+from cluster.table import NodeTable
 
 _FIRST_RESOURCES = ("cpu", "memory", "ephemeral-storage", "pods")
 _FIRST_CAPACITY = 64
@@ -20,8 +22,8 @@ _FIRST_CAPACITY = 64
 class Cache:
     """Nodes, pods and namespaces; every method may be called from any thread."""
 
-    def __init__(self, price_of: Callable[[Node], float]) -> None:
-        self._price_of = price_of
+    def __init__(self, offer_of: Callable[[Node], Offer]) -> None:
+        self._offer_of = offer_of
         self._changed = threading.Condition()
         self._generation = 0
         self._in_batch = False
@@ -30,14 +32,15 @@ class Cache:
         self._nodes: dict[str, Node] = {}
         self._row_of: dict[str, int] = {}
         self._names: list[str] = []
-        self._index: tuple[tuple[str, ...], dict[str, int]] | None = None  # names and rows, as handed out
+        self._table: NodeTable | None = None  # as handed out, until a node changes
         self._pods: dict[str, Pod] = {}
         self._pods_on: dict[str, dict[str, Pod]] = {}
+        self._placed = PlacedPods()
         self._namespaces: dict[str, Namespace] = {}
         self._resource_rows = {name: row for row, name in enumerate(_FIRST_RESOURCES)}
         self._allocatable = np.zeros((len(_FIRST_RESOURCES), _FIRST_CAPACITY), np.int64)
         self._requested = np.zeros_like(self._allocatable)
-        self._price = np.full(_FIRST_CAPACITY, np.nan)
+        self._offers = np.zeros((len(Offer._fields), _FIRST_CAPACITY))
 
     def snapshot(self) -> Snapshot:
         snapshot = self._snapshot
@@ -70,12 +73,13 @@ class Cache:
         with self._changed:
             if self._nodes.get(node.name) == node:
                 return
-            price = self._price_of(node)  # not ours, may fail: before anything is changed
+            offer = self._offer_of(node)  # not ours, may fail: before anything is changed
             self._nodes[node.name] = node
+            self._table = None
             row = self._row_of.get(node.name)
             if row is None:
                 row = self._append(node.name)
-            self._write_node(row, node, price)
+            self._write_node(row, node, offer)
             self._bump()
 
     def remove_node(self, name: str) -> None:
@@ -146,23 +150,29 @@ class Cache:
 
     def _copy(self) -> Snapshot:
         count = len(self._names)
-        if self._index is None:
-            self._index = tuple(self._names), dict(self._row_of)
-        names, row_of = self._index
+        if self._table is None:
+            self._table = NodeTable([self._nodes[name] for name in self._names])
+        price, median_price, interruption_rate, durable = self._offers[:, :count]
         nodes = Nodes(
-            names=names,
+            names=self._table.names,
+            rows=frozen(np.arange(count)),
             resource_rows=dict(self._resource_rows),
             allocatable=frozen(self._allocatable[:, :count].copy()),
             requested=frozen(self._requested[:, :count].copy()),
-            price=frozen(self._price[:count].copy()),
+            price=frozen(price.copy()),
+            median_price=frozen(median_price.copy()),
+            interruption_rate=frozen(interruption_rate.copy()),
+            durable=frozen(durable.astype(np.bool_)),
+            cluster=Cluster(
+                table=self._table, placed=self._placed.freeze(), namespaces=dict(self._namespaces)
+            ),
         )
-        return Snapshot(generation=self._generation, nodes=nodes, row_of=row_of)
+        return Snapshot(generation=self._generation, nodes=nodes)
 
     def _append(self, name: str) -> int:
         row = len(self._names)
-        if row == self._price.size:
+        if row == self._offers.shape[1]:
             self._grow(resources=0, nodes=row)
-        self._index = None
         self._names.append(name)
         self._row_of[name] = row
         return row
@@ -170,7 +180,7 @@ class Cache:
     def _grow(self, *, resources: int, nodes: int) -> None:
         self._allocatable = np.pad(self._allocatable, ((0, resources), (0, nodes)))
         self._requested = np.pad(self._requested, ((0, resources), (0, nodes)))
-        self._price = np.pad(self._price, (0, nodes), constant_values=np.nan)
+        self._offers = np.pad(self._offers, ((0, 0), (0, nodes)))
 
     def _resource_row(self, resource: str) -> int:
         row = self._resource_rows.get(resource)
@@ -179,23 +189,22 @@ class Cache:
             self._grow(resources=1, nodes=0)
         return row
 
-    def _write_node(self, row: int, node: Node, price: float) -> None:
+    def _write_node(self, row: int, node: Node, offer: Offer) -> None:
         amounts = {self._resource_row(name): value for name, value in node.allocatable.items()}
         self._allocatable[:, row] = 0
         for resource_row, value in amounts.items():
             self._allocatable[resource_row, row] = value
-        self._price[row] = price
+        self._offers[:, row] = offer
         self._requested[:, row] = 0
         for pod in self._pods_on.get(node.name, {}).values():
             self._count(pod, sign=1)
 
     def _close_gap(self, row: int) -> None:
         """Move the last node into the row of a removed one: the order of nodes has no meaning."""
-        self._index = None
+        self._table = None
         last = len(self._names) - 1
-        for column in (self._allocatable, self._requested):
-            column[:, row] = column[:, last]
-        self._price[row] = self._price[last]
+        for columns in (self._allocatable, self._requested, self._offers):
+            columns[:, row] = columns[:, last]
         moved = self._names.pop()
         if row != last:
             self._names[row] = moved
@@ -204,11 +213,13 @@ class Cache:
     def _put_on(self, pod: Pod) -> None:
         if pod.node_name and not pod.finished:
             self._pods_on.setdefault(pod.node_name, {})[pod.uid] = pod
+            self._placed.add(pod)
             self._count(pod, sign=1)
 
     def _take_off(self, pod: Pod) -> None:
         on_node = self._pods_on.get(pod.node_name, {})
         if on_node.pop(pod.uid, None) is not None:
+            self._placed.remove(pod)
             self._count(pod, sign=-1)
         if not on_node:
             self._pods_on.pop(pod.node_name, None)

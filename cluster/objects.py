@@ -4,10 +4,23 @@ from collections.abc import Mapping
 
 import msgspec
 
+from cluster.constraints import HostPort, PodTerm, Spread, host_ports, node_terms, pod_terms, spreads
 from cluster.errors import QuantityError, UnreadableObjectError
 from cluster.quantity import amount
-from cluster.requests import pod_requests, read_nanos
-from cluster.wire import Metadata, NamespaceObject, NodeObject, PodObject, PodSpec, PodStatus, Taint
+from cluster.requests import pod_limits, pod_requests, read_nanos
+from cluster.wire import (
+    Affinity,
+    Metadata,
+    NamespaceObject,
+    NodeObject,
+    NodeSelectorTerm,
+    OwnerReference,
+    PodObject,
+    PodSpec,
+    PodStatus,
+    Taint,
+    Toleration,
+)
 
 ANNOTATION_PREFIX = "tradewind.dev/"
 
@@ -37,9 +50,21 @@ class Pod(msgspec.Struct, frozen=True):
     labels: Mapping[str, str]
     annotations: Mapping[str, str]  # only tradewind.dev/...
     requests: Mapping[str, int]  # cpu in millicores, all others in whole units; "pods" is always 1
+    limits: Mapping[str, int]  # the same units; what is not limited is left out
     node_name: str = ""
     priority: int = 0
+    priority_class: str = ""
+    owner: OwnerReference | None = None  # the controller
+    created: str = ""  # RFC 3339, sorts by time
     finished: bool = False
+    deleting: bool = False
+    node_selector: Mapping[str, str] = {}
+    node_terms: tuple[NodeSelectorTerm, ...] | None = None  # one of them must match; None asks for nothing
+    tolerations: tuple[Toleration, ...] = ()
+    host_ports: frozenset[HostPort] = frozenset()
+    affinity: tuple[PodTerm, ...] = ()
+    anti_affinity: tuple[PodTerm, ...] = ()
+    spreads: tuple[Spread, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"
@@ -92,20 +117,36 @@ def read_pod(data: bytes | msgspec.Raw) -> Pod:
         spec = pod.spec or PodSpec()
         status = pod.status or PodStatus()
         requests = pod_requests(spec, status)
+        limits = pod_limits(spec)
     except _UNREADABLE as error:
         raise UnreadableObjectError(f"{error} in {_named(data, 'pod')}") from error
-    name = _name(pod.metadata, "pod")
-    namespace = pod.metadata.namespace or "default"
+    metadata = pod.metadata
+    name = _name(metadata, "pod")
+    namespace = metadata.namespace or "default"
+    labels = metadata.labels or {}
+    affinity = spec.affinity or Affinity()
     return Pod(
         namespace=namespace,
         name=name,
-        uid=pod.metadata.uid or f"{namespace}/{name}",  # files written by hand have none
-        labels=pod.metadata.labels or {},
-        annotations=_ours(pod.metadata.annotations),
+        uid=metadata.uid or f"{namespace}/{name}",  # files written by hand have none
+        labels=labels,
+        annotations=_ours(metadata.annotations),
         requests=requests,
+        limits=limits,
         node_name=spec.node_name or "",
         priority=spec.priority or 0,
+        priority_class=spec.priority_class_name or "",
+        owner=next((owner for owner in metadata.owner_references or () if owner.controller), None),
+        created=metadata.creation_timestamp or "",
         finished=status.phase in _FINISHED,
+        deleting=metadata.deletion_timestamp is not None,
+        node_selector=spec.node_selector or {},
+        node_terms=node_terms(affinity.node_affinity),
+        tolerations=spec.tolerations or (),
+        host_ports=host_ports(spec),
+        affinity=pod_terms(affinity.pod_affinity, namespace, labels),
+        anti_affinity=pod_terms(affinity.pod_anti_affinity, namespace, labels),
+        spreads=spreads(spec.topology_spread_constraints, labels),
     )
 
 

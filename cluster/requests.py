@@ -1,4 +1,4 @@
-"""What a pod takes from a node, counted as Kubernetes counts it.
+"""What a pod takes from a node, and the most it may take, counted as Kubernetes counts it.
 
 Containers and sidecars add up; an ordinary init container needs what it asks for beside the sidecars started
 before it, and only the largest such moment counts; requests at pod level replace the sum for cpu, memory and
@@ -6,7 +6,7 @@ huge pages; the overhead of the runtime class comes on top. For a running pod th
 largest of the wanted, the allocated and the actual amount counts, unless the resize was found infeasible.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from cluster.errors import QuantityError
 from cluster.quantity import amount, parse_nanos
@@ -17,12 +17,24 @@ Nanos = dict[str, int]
 
 def pod_requests(spec: PodSpec, status: PodStatus) -> dict[str, int]:
     """Resource name to amount, in the units of `cluster.quantity.amount`; "pods" is always 1."""
-    nanos = _container_sum(spec, status)
+    nanos = _container_sum(spec, running=lambda c: _effective(status, c), starting=_spec_requests)
     nanos.update(_pod_level(spec, status))
     _add(nanos, read_nanos(spec.overhead, "the overhead"))
     requests = {resource: amount(resource, value) for resource, value in nanos.items()}
     requests["pods"] = 1
     return requests
+
+
+def pod_limits(spec: PodSpec) -> dict[str, int]:
+    """The same for the limits of a pod to be placed; a resource that nothing limits is left out."""
+    nanos = _container_sum(spec, running=_spec_limits, starting=_spec_limits)
+    if spec.resources is not None:
+        at_pod_level = read_nanos(spec.resources.limits, "the pod")
+        nanos.update({name: value for name, value in at_pod_level.items() if _has_pod_level(name)})
+    for resource, value in read_nanos(spec.overhead, "the overhead").items():
+        if nanos.get(resource):
+            nanos[resource] += value
+    return {resource: amount(resource, value) for resource, value in nanos.items()}
 
 
 def read_nanos(quantities: RawQuantities | None, owner: str) -> Nanos:
@@ -39,21 +51,23 @@ def _nanos(raw: str | float | None, resource: str, owner: str) -> int:
         raise QuantityError(f'reading quantity "{str(raw)[:60]}" ({resource}) of {owner}') from error
 
 
-def _container_sum(spec: PodSpec, status: PodStatus) -> Nanos:
+def _container_sum(
+    spec: PodSpec, *, running: Callable[[Container], Nanos], starting: Callable[[Container], Nanos]
+) -> Nanos:
     total: Nanos = {}
     for container in spec.containers or ():
-        _add(total, _effective(status, container))
+        _add(total, running(container))
     sidecars: Nanos = {}
     peak: Nanos = {}
     for container in spec.init_containers or ():
         if container.restart_policy == "Always":
-            requests = _effective(status, container)
-            _add(total, requests)
-            _add(sidecars, requests)
+            amounts = running(container)
+            _add(total, amounts)
+            _add(sidecars, amounts)
             _raise_to(peak, sidecars)
         else:
             moment = dict(sidecars)
-            _add(moment, _spec_requests(container))
+            _add(moment, starting(container))
             _raise_to(peak, moment)
     _raise_to(total, peak)
     return total
@@ -78,6 +92,11 @@ def _has_pod_level(resource: str) -> bool:
 def _spec_requests(container: Container) -> Nanos:
     requests = container.resources.requests if container.resources else None
     return read_nanos(requests, f'container "{container.name}"')
+
+
+def _spec_limits(container: Container) -> Nanos:
+    limits = container.resources.limits if container.resources else None
+    return read_nanos(limits, f'container "{container.name}"')
 
 
 def _effective(status: PodStatus, container: Container) -> Nanos:

@@ -3,16 +3,48 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cluster.objects import Namespace
+from cluster.placed import Placed, PodGroup
+from cluster.table import Mask, NodeTable, Rows
+
 Amounts = NDArray[np.int64]
 Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
 
-Number = TypeVar("Number", np.int64, np.float64)
+Number = TypeVar("Number", np.int64, np.float64, np.bool_)
+
+
+class Offer(NamedTuple):
+    """On what terms a node is had."""
+
+    price: float  # dollars an hour, NaN where unknown
+    median_price: float  # the same over a longer time, NaN where unknown
+    interruption_rate: float  # how likely it is to vanish, 0..1
+    durable: bool  # not a spot node
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Cluster:
+    """All nodes and what is on them, whichever of them are candidates."""
+
+    table: NodeTable
+    placed: Placed
+    namespaces: Mapping[str, Namespace]
+
+    def namespace_labels(self, namespace: str) -> Mapping[str, str]:
+        known = self.namespaces.get(namespace)
+        return known.labels if known else {}
+
+    def counts(self, group: PodGroup) -> tuple[Rows, Amounts]:
+        """The rows of the known nodes that have pods of this group, and how many each has."""
+        row_of = self.table.row_of
+        found = [(row_of[name], count) for name, count in self.placed.groups[group].items() if name in row_of]
+        rows, counts = zip(*found, strict=True) if found else ((), ())
+        return np.array(rows, np.intp), np.array(counts, np.int64)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -23,10 +55,15 @@ class Nodes:
     """
 
     names: Sequence[str]
+    rows: Rows  # (N,) in the tables of `cluster`
     resource_rows: Mapping[str, int]
     allocatable: Amounts  # (R, N) cpu in millicores, all others in whole units
     requested: Amounts  # (R, N) the same units, by the pods on the node
     price: Floats  # (N,) dollars an hour, NaN where unknown
+    median_price: Floats  # (N,) the same over a longer time
+    interruption_rate: Floats  # (N,) how likely it is to vanish, 0..1
+    durable: Mask  # (N,) not a spot node
+    cluster: Cluster
 
     def __len__(self) -> int:
         return len(self.names)
@@ -41,9 +78,13 @@ class Nodes:
         return replace(
             self,
             names=[self.names[row] for row in rows.tolist()],
+            rows=self.rows.take(rows),
             allocatable=frozen(self.allocatable.take(rows, axis=1)),
             requested=frozen(self.requested.take(rows, axis=1)),
             price=frozen(self.price.take(rows)),
+            median_price=frozen(self.median_price.take(rows)),
+            interruption_rate=frozen(self.interruption_rate.take(rows)),
+            durable=frozen(self.durable.take(rows)),
         )
 
 
@@ -51,7 +92,10 @@ class Nodes:
 class Snapshot:
     generation: int
     nodes: Nodes
-    row_of: Mapping[str, int]
+
+    @property
+    def row_of(self) -> Mapping[str, int]:
+        return self.nodes.cluster.table.row_of
 
 
 def frozen(column: NDArray[Number]) -> NDArray[Number]:

@@ -11,6 +11,13 @@ RawQuantities = Mapping[str, str | int | float | None]
 """Quantities as they stand in the JSON; people and some clients write bare numbers, and null is zero."""
 
 
+class OwnerReference(msgspec.Struct, frozen=True):
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    controller: bool | None = None
+
+
 class Metadata(msgspec.Struct, rename="camel"):
     name: str = ""
     namespace: str | None = None
@@ -18,6 +25,76 @@ class Metadata(msgspec.Struct, rename="camel"):
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
     resource_version: str | None = None
+    owner_references: tuple[OwnerReference, ...] | None = None
+    creation_timestamp: str | None = None
+    deletion_timestamp: str | None = None
+
+
+class Requirement(msgspec.Struct, frozen=True):
+    key: str = ""
+    operator: str = ""
+    values: tuple[str, ...] | None = None
+
+
+class LabelSelector(msgspec.Struct, rename="camel"):
+    match_labels: dict[str, str] | None = None
+    match_expressions: tuple[Requirement, ...] | None = None
+
+
+class NodeSelectorTerm(msgspec.Struct, frozen=True, rename="camel"):
+    match_expressions: tuple[Requirement, ...] | None = None
+    match_fields: tuple[Requirement, ...] | None = None
+
+
+class NodeSelector(msgspec.Struct, rename="camel"):
+    node_selector_terms: tuple[NodeSelectorTerm, ...] | None = None
+
+
+class NodeAffinity(msgspec.Struct, rename="camel"):
+    required_during_scheduling_ignored_during_execution: NodeSelector | None = None
+
+
+class PodAffinityTerm(msgspec.Struct, rename="camel"):
+    label_selector: LabelSelector | None = None
+    namespaces: tuple[str, ...] | None = None
+    namespace_selector: LabelSelector | None = None
+    topology_key: str = ""
+    match_label_keys: tuple[str, ...] | None = None
+    mismatch_label_keys: tuple[str, ...] | None = None
+
+
+class PodAffinity(msgspec.Struct, rename="camel"):
+    required_during_scheduling_ignored_during_execution: tuple[PodAffinityTerm, ...] | None = None
+
+
+class Affinity(msgspec.Struct, rename="camel"):
+    node_affinity: NodeAffinity | None = None
+    pod_affinity: PodAffinity | None = None
+    pod_anti_affinity: PodAffinity | None = None
+
+
+class SpreadConstraint(msgspec.Struct, rename="camel"):
+    max_skew: int = 1
+    topology_key: str = ""
+    when_unsatisfiable: str = ""
+    label_selector: LabelSelector | None = None
+    min_domains: int | None = None
+    node_affinity_policy: str | None = None
+    node_taints_policy: str | None = None
+    match_label_keys: tuple[str, ...] | None = None
+
+
+class Toleration(msgspec.Struct, frozen=True):
+    key: str | None = None
+    operator: str | None = None
+    value: str | None = None
+    effect: str | None = None
+
+
+class Port(msgspec.Struct, rename="camel"):
+    host_port: int | None = None
+    host_ip: str | None = msgspec.field(default=None, name="hostIP")
+    protocol: str | None = None
 
 
 class Taint(msgspec.Struct, frozen=True):
@@ -43,12 +120,14 @@ class NodeObject(msgspec.Struct):
 
 class ResourceLists(msgspec.Struct):
     requests: RawQuantities | None = None
+    limits: RawQuantities | None = None
 
 
 class Container(msgspec.Struct, rename="camel"):
     name: str = ""
     resources: ResourceLists | None = None
     restart_policy: str | None = None
+    ports: list[Port] | None = None
 
 
 class ContainerStatus(msgspec.Struct, rename="camel"):
@@ -69,6 +148,11 @@ class PodSpec(msgspec.Struct, rename="camel"):
     resources: ResourceLists | None = None
     node_name: str | None = None
     priority: int | None = None
+    priority_class_name: str | None = None
+    node_selector: dict[str, str] | None = None
+    affinity: Affinity | None = None
+    tolerations: tuple[Toleration, ...] | None = None
+    topology_spread_constraints: list[SpreadConstraint] | None = None
 
 
 class PodStatus(msgspec.Struct, rename="camel"):

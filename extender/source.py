@@ -14,7 +14,7 @@ from cluster.cache import Cache
 from cluster.errors import TradewindError
 from cluster.files import load
 from cluster.reflector import Reflector
-from market.annotations import price_of
+from market.offers import offer_of
 
 EXAMPLES = Path(__file__).parent / "examples"
 
@@ -47,7 +47,7 @@ class FileSource:
 
     name: str
     path: Path
-    cache: Cache = field(default_factory=lambda: Cache(price_of))
+    cache: Cache = field(default_factory=lambda: Cache(offer_of))
     synced: bool = False
     api: None = None
 
@@ -68,7 +68,7 @@ class LiveSource:
     def __init__(self, name: str, api: ApiClient) -> None:
         self.name = name
         self.api = api
-        self.cache = Cache(price_of)
+        self.cache = Cache(offer_of)
         self._reflector = Reflector(api, self.cache)
 
     @property

@@ -15,9 +15,9 @@ import msgspec
 from cluster.cache import Cache
 from cluster.objects import Namespace, Node, Pod, read_namespace, read_node, read_pod
 from cluster.snapshot import Snapshot
-from market import annotations
+from market import offers
 
-price_of = annotations.price_of  # for tests that fill a cache of their own
+offer_of = offers.offer_of  # for tests that fill a cache of their own
 
 Quantity = str | int | float
 
@@ -65,7 +65,7 @@ class NodeBuilder(_Object):
         return capable.field("status", "allocatable", name, value=quantity)
 
     def price(self, dollars_an_hour: float) -> Self:
-        return self.annotation(annotations.PRICE, str(dollars_an_hour))
+        return self.annotation(offers.PRICE, str(dollars_an_hour))
 
     def taint(self, key: str, effect: str = "NoSchedule", value: str = "") -> Self:
         taints = self.document["spec"].get("taints", [])
@@ -169,7 +169,7 @@ def cluster_of(
     pods: Iterable[PodBuilder] = (),
     namespaces: Iterable[NamespaceBuilder] = (),
 ) -> Snapshot:
-    cache = Cache(price_of)
+    cache = Cache(offer_of)
     for each_namespace in namespaces:
         cache.apply_namespace(each_namespace.build())
     for each_node in nodes:

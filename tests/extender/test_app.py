@@ -17,14 +17,14 @@ from extender.metrics import Metrics
 from extender.verbs import UNKNOWN_NODE, Verbs
 from scoring.filters.resources import Resources
 from scoring.policy import Policy
-from tests.builders import NodeBuilder, PodBuilder, node, pod, price_of
+from tests.builders import NodeBuilder, PodBuilder, node, offer_of, pod
 
 _MAX_BODY_BYTES = 100_000
 
 
 @dataclass
 class Cluster:
-    cache: Cache = field(default_factory=lambda: Cache(price_of))
+    cache: Cache = field(default_factory=lambda: Cache(offer_of))
     synced: bool = True
 
     def ages(self) -> Mapping[str, float]:

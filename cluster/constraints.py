@@ -1,0 +1,117 @@
+"""What a pod demands of where it runs, in a form that compares and hashes: equal demands, equal values."""
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from cluster.selectors import Selector, canonical, matches, selector_of
+from cluster.wire import (
+    NodeAffinity,
+    NodeSelectorTerm,
+    PodAffinity,
+    PodAffinityTerm,
+    PodSpec,
+    Port,
+    Requirement,
+    SpreadConstraint,
+)
+
+_ANY_ADDRESS = "0.0.0.0"  # noqa: S104  Kubernetes' own default
+
+
+class PodTerm(msgspec.Struct, frozen=True):
+    """Pods that match `selector` in these namespaces, seen in domains of the label `topology_key`."""
+
+    topology_key: str
+    selector: Selector | None
+    namespaces: frozenset[str]
+    namespace_selector: Selector | None
+
+    def matches(self, namespace: str, labels: Mapping[str, str], namespace_labels: Mapping[str, str]) -> bool:
+        return matches(self.selector, labels) and (
+            namespace in self.namespaces or matches(self.namespace_selector, namespace_labels)
+        )
+
+
+class Spread(msgspec.Struct, frozen=True):
+    """A topology spread constraint that must hold; those that are mere wishes are left out."""
+
+    topology_key: str
+    max_skew: int
+    selector: Selector | None
+    min_domains: int
+    honor_node_affinity: bool
+    honor_taints: bool
+
+
+class HostPort(msgspec.Struct, frozen=True):
+    address: str
+    protocol: str
+    port: int
+
+    def conflicts(self, other: "HostPort") -> bool:
+        return (self.protocol, self.port) == (other.protocol, other.port) and (
+            self.address == other.address or _ANY_ADDRESS in {self.address, other.address}
+        )
+
+
+def node_terms(affinity: NodeAffinity | None) -> tuple[NodeSelectorTerm, ...] | None:
+    required = affinity.required_during_scheduling_ignored_during_execution if affinity else None
+    return None if required is None else required.node_selector_terms or ()
+
+
+def pod_terms(affinity: PodAffinity | None, namespace: str, labels: Mapping[str, str]) -> tuple[PodTerm, ...]:
+    terms = affinity.required_during_scheduling_ignored_during_execution if affinity else None
+    return tuple(_pod_term(term, namespace, labels) for term in terms or ())
+
+
+def _pod_term(term: PodAffinityTerm, namespace: str, labels: Mapping[str, str]) -> PodTerm:
+    namespaces = frozenset(term.namespaces or ())
+    if not namespaces and term.namespace_selector is None:
+        namespaces = frozenset({namespace})
+    keys = [("In", key) for key in term.match_label_keys or ()]
+    keys += [("NotIn", key) for key in term.mismatch_label_keys or ()]
+    return PodTerm(
+        topology_key=term.topology_key,
+        selector=_with_label_keys(selector_of(term.label_selector), keys, labels),
+        namespaces=namespaces,
+        namespace_selector=selector_of(term.namespace_selector),
+    )
+
+
+def _with_label_keys(
+    selector: Selector | None, keys: Iterable[tuple[str, str]], labels: Mapping[str, str]
+) -> Selector | None:
+    """The API server writes these requirements into a pod that it stores; a pod from a file may lack them."""
+    if selector is None:
+        return None
+    own = (Requirement(key, operator, (labels[key],)) for operator, key in keys if key in labels)
+    return canonical((*selector, *own))
+
+
+def spreads(constraints: Iterable[SpreadConstraint] | None, labels: Mapping[str, str]) -> tuple[Spread, ...]:
+    return tuple(
+        Spread(
+            topology_key=each.topology_key,
+            max_skew=each.max_skew,
+            selector=_with_label_keys(
+                selector_of(each.label_selector), [("In", key) for key in each.match_label_keys or ()], labels
+            ),
+            min_domains=each.min_domains or 1,
+            honor_node_affinity=each.node_affinity_policy != "Ignore",
+            honor_taints=each.node_taints_policy == "Honor",
+        )
+        for each in constraints or ()
+        if each.when_unsatisfiable == "DoNotSchedule"
+    )
+
+
+def host_ports(spec: PodSpec) -> frozenset[HostPort]:
+    """Ports of the containers and of the sidecars; other init containers are gone by the time it matters."""
+    sidecars = [each for each in spec.init_containers or () if each.restart_policy == "Always"]
+    ports = [port for container in (*(spec.containers or ()), *sidecars) for port in container.ports or ()]
+    return frozenset(_host_port(port) for port in ports if port.host_port)
+
+
+def _host_port(port: Port) -> HostPort:
+    return HostPort(port.host_ip or _ANY_ADDRESS, port.protocol or "TCP", port.host_port or 0)

@@ -1,0 +1,63 @@
+"""Label selectors: requirements that must all hold.
+
+An empty selector matches everything; the missing one (None) matches nothing, as in Kubernetes.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from cluster.wire import LabelSelector, Requirement
+
+Selector = tuple[Requirement, ...]
+
+_INT64 = range(-(2**63), 2**63)
+
+
+def selector_of(wire: LabelSelector | None) -> Selector | None:
+    if wire is None:
+        return None
+    exact = (Requirement(key, "In", (value,)) for key, value in (wire.match_labels or {}).items())
+    return canonical((*exact, *(wire.match_expressions or ())))
+
+
+def canonical(requirements: Iterable[Requirement]) -> Selector:
+    """In one order, so that equal selectors compare and hash equal however they were written."""
+    return tuple(sorted(set(requirements), key=lambda each: (each.key, each.operator, each.values or ())))
+
+
+def matches(selector: Selector | None, labels: Mapping[str, str]) -> bool:
+    return selector is not None and all(holds(each, labels.get(each.key)) for each in selector)
+
+
+def holds(requirement: Requirement, value: str | None) -> bool:
+    """Whether a label of this value, None for a missing one, satisfies the requirement."""
+    match requirement.operator:
+        case "In":
+            return value is not None and value in (requirement.values or ())
+        case "NotIn":
+            return value is None or value not in (requirement.values or ())
+        case "Exists":
+            return value is not None
+        case "DoesNotExist":
+            return value is None
+        case "Gt" | "Lt":
+            return value is not None and _compares(requirement, value)
+        case _:
+            return False
+
+
+def _compares(requirement: Requirement, value: str) -> bool:
+    bounds = requirement.values or ()
+    if len(bounds) != 1:
+        return False
+    number, bound = integer(value), integer(bounds[0])
+    if number is None or bound is None:
+        return False
+    return number > bound if requirement.operator == "Gt" else number < bound
+
+
+def integer(text: str) -> int | None:
+    """As Go parses a base-10 int64: no spaces, no underscores, nothing out of range."""
+    digits = text[1:] if text[:1] in {"+", "-"} else text
+    if not (digits.isascii() and digits.isdigit()) or int(text) not in _INT64:
+        return None
+    return int(text)
