@@ -152,7 +152,8 @@ class Cache:
         count = len(self._names)
         if self._table is None:
             self._table = NodeTable([self._nodes[name] for name in self._names])
-        price, median_price, interruption_rate, durable = self._offers[:, :count]
+        price, median_price, interruption_rate, durable_numbers = self._offers[:, :count]
+        durable = frozen(durable_numbers.astype(np.bool_))
         nodes = Nodes(
             names=self._table.names,
             rows=frozen(np.arange(count)),
@@ -162,9 +163,12 @@ class Cache:
             price=frozen(price.copy()),
             median_price=frozen(median_price.copy()),
             interruption_rate=frozen(interruption_rate.copy()),
-            durable=frozen(durable.astype(np.bool_)),
+            durable=durable,
             cluster=Cluster(
-                table=self._table, placed=self._placed.freeze(), namespaces=dict(self._namespaces)
+                table=self._table,
+                durable=durable,
+                placed=self._placed.freeze(),
+                namespaces=dict(self._namespaces),
             ),
         )
         return Snapshot(generation=self._generation, nodes=nodes)

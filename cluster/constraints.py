@@ -1,6 +1,6 @@
 """What a pod demands of where it runs, in a form that compares and hashes: equal demands, equal values."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
@@ -69,24 +69,28 @@ def _pod_term(term: PodAffinityTerm, namespace: str, labels: Mapping[str, str]) 
     namespaces = frozenset(term.namespaces or ())
     if not namespaces and term.namespace_selector is None:
         namespaces = frozenset({namespace})
-    keys = [("In", key) for key in term.match_label_keys or ()]
-    keys += [("NotIn", key) for key in term.mismatch_label_keys or ()]
+    selector = selector_of(term.label_selector)
+    if selector is not None:
+        own = [
+            *_label_keys("In", term.match_label_keys, labels),
+            *_label_keys("NotIn", term.mismatch_label_keys, labels),
+        ]
+        # The API server has written these into every pod that it stored, and nobody looks again: a pod whose
+        # label changed since then keeps what it was stored with. Only a pod from a file may lack them.
+        there = {(each.key, each.operator) for each in selector}
+        selector = canonical((*selector, *(each for each in own if (each.key, each.operator) not in there)))
     return PodTerm(
         topology_key=term.topology_key,
-        selector=_with_label_keys(selector_of(term.label_selector), keys, labels),
+        selector=selector,
         namespaces=namespaces,
         namespace_selector=selector_of(term.namespace_selector),
     )
 
 
-def _with_label_keys(
-    selector: Selector | None, keys: Iterable[tuple[str, str]], labels: Mapping[str, str]
-) -> Selector | None:
-    """The API server writes these requirements into a pod that it stores; a pod from a file may lack them."""
-    if selector is None:
-        return None
-    own = (Requirement(key, operator, (labels[key],)) for operator, key in keys if key in labels)
-    return canonical((*selector, *own))
+def _label_keys(
+    operator: str, keys: Iterable[str] | None, labels: Mapping[str, str]
+) -> Iterator[Requirement]:
+    return (Requirement(key, operator, (labels[key],)) for key in keys or () if key in labels)
 
 
 def spreads(constraints: Iterable[SpreadConstraint] | None, labels: Mapping[str, str]) -> tuple[Spread, ...]:
@@ -94,9 +98,7 @@ def spreads(constraints: Iterable[SpreadConstraint] | None, labels: Mapping[str,
         Spread(
             topology_key=each.topology_key,
             max_skew=each.max_skew,
-            selector=_with_label_keys(
-                selector_of(each.label_selector), [("In", key) for key in each.match_label_keys or ()], labels
-            ),
+            selector=_spread_selector(each, labels),
             min_domains=each.min_domains or 1,
             honor_node_affinity=each.node_affinity_policy != "Ignore",
             honor_taints=each.node_taints_policy == "Honor",
@@ -104,6 +106,13 @@ def spreads(constraints: Iterable[SpreadConstraint] | None, labels: Mapping[str,
         for each in constraints or ()
         if each.when_unsatisfiable == "DoNotSchedule"
     )
+
+
+def _spread_selector(constraint: SpreadConstraint, labels: Mapping[str, str]) -> Selector | None:
+    """With the pod's own labels of today, which kube-scheduler itself adds, also to what was stored."""
+    selector = selector_of(constraint.label_selector)
+    own = _label_keys("In", constraint.match_label_keys, labels)
+    return None if selector is None else canonical((*selector, *own))
 
 
 def host_ports(spec: PodSpec) -> frozenset[HostPort]:

@@ -3,6 +3,7 @@
 An empty selector matches everything; the missing one (None) matches nothing, as in Kubernetes.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 
 from cluster.wire import LabelSelector, Requirement
@@ -17,6 +18,36 @@ def selector_of(wire: LabelSelector | None) -> Selector | None:
         return None
     exact = (Requirement(key, "In", (value,)) for key, value in (wire.match_labels or {}).items())
     return canonical((*exact, *(wire.match_expressions or ())))
+
+
+# A label key: an optional DNS prefix, then a name; and what may follow it in a selector written as text.
+_KEY = r"(?:[a-z0-9]([-.a-z0-9]*[a-z0-9])?/)?[A-Za-z0-9]([-_.A-Za-z0-9]*[A-Za-z0-9])?"
+_VALUE = r"(?:[A-Za-z0-9]([-_.A-Za-z0-9]*[A-Za-z0-9])?)?"
+_PART = re.compile(
+    rf"\s*(?:(?P<not>!\s*)?(?P<exists>{_KEY})"
+    rf"|(?P<key>{_KEY})\s*(?:(?P<equal>==?|!=)\s*(?P<value>{_VALUE})|\s(?P<set>in|notin)\s*\((?P<values>[^()]*)\)))\s*"
+)
+
+
+def parse_selector(text: str) -> Selector:
+    """A selector as kubectl takes it: `app=web,tier in (a, b),!legacy`; raise ValueError where it is not."""
+    parts = re.split(r",(?![^(]*\))", text)
+    return canonical(_parse_part(part) for part in parts)
+
+
+def _parse_part(text: str) -> Requirement:
+    match = _PART.fullmatch(text)
+    if match is None:
+        raise ValueError(f'"{text.strip()}" is not a label requirement such as app=web or tier in (a, b)')
+    if match["exists"]:
+        return Requirement(match["exists"], "DoesNotExist" if match["not"] else "Exists", ())
+    if match["equal"]:
+        return Requirement(match["key"], "NotIn" if match["equal"] == "!=" else "In", (match["value"],))
+    values = tuple(value.strip() for value in match["values"].split(","))
+    bad = next((value for value in values if not re.fullmatch(_VALUE, value)), None)
+    if bad is not None:
+        raise ValueError(f'"{bad}" is not a label value')
+    return Requirement(match["key"], "In" if match["set"] == "in" else "NotIn", values)
 
 
 def canonical(requirements: Iterable[Requirement]) -> Selector:

@@ -32,8 +32,17 @@ class Cluster:
     """All nodes and what is on them, whichever of them are candidates."""
 
     table: NodeTable
+    durable: Mask  # (N,) of all nodes
     placed: Placed
     namespaces: Mapping[str, Namespace]
+
+    @cached_property
+    def groups_of_owner(self) -> Mapping[str, Sequence[PodGroup]]:
+        """The controller's UID to the groups of its pods."""
+        found: dict[str, list[PodGroup]] = {}
+        for group in self.placed.groups:
+            found.setdefault(group.owner_uid, []).append(group)
+        return found
 
     def namespace_labels(self, namespace: str) -> Mapping[str, str]:
         known = self.namespaces.get(namespace)

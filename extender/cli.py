@@ -3,6 +3,7 @@
 import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 
 from cluster.errors import TradewindError
@@ -10,6 +11,7 @@ from extender import config, logs, source
 from extender.app import VERSION
 from extender.serve import Options, Service
 from extender.tls import Certificates
+from scoring.rules import Filter
 
 _DEFAULT_PROBE_PORT = 8889
 _MEBIBYTE = 2**20
@@ -108,7 +110,15 @@ def _add_check_config(command: argparse.ArgumentParser) -> None:
 
 
 def _check_config(options: argparse.Namespace) -> None:
-    policy = config.read(options.file).policy()
-    print(f"{options.file} is valid.")
-    print(f"filters  {', '.join(rule.name for rule in policy.filters) or 'none'}")
-    print("weights  " + ", ".join(f"{rule.name} {weight:g}" for rule, weight in policy.scorers))
+    policies = config.read(options.file).policies()
+    print(f"{options.file} is valid. Workload classes, in the order in which they are tried:")
+    for policy in (*policies.all()[1:], policies.default):
+        print(f"\n{policy.workload_class}")
+        print("  weights  " + ", ".join(f"{rule.name} {weight:g}" for rule, weight in policy.scorers))
+        for rule in policy.filters:
+            print(f"  filter   {rule.name}{_parameters(rule)}")
+
+
+def _parameters(rule: Filter) -> str:
+    shown = [f"{field.name}={getattr(rule, field.name)!r}" for field in fields(rule)]  # type: ignore[arg-type]
+    return f" ({', '.join(shown)})" if shown else ""

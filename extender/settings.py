@@ -20,27 +20,22 @@ class Settings:
         self._path = path
         self._metrics = metrics
         self._watched = Watched([path] if path else [])
-        self._take(config.read(path) if path else config.DEFAULT)
+        self._policies = (config.read(path) if path else config.DEFAULT).policies()
 
-    def policy_of(self, _pod: Pod) -> Policy:
-        return self._policy
+    def policy_of(self, pod: Pod) -> Policy:
+        return self._policies.of(pod)
 
     def refresh(self, on_refused: Callable[[str], None]) -> None:
         if self._path is None or not self._watched.changed():
             return
         try:
-            document = config.read(self._path)
+            self._policies = config.read(self._path).policies()
         except ConfigurationError as error:
             self._metrics.reloads.labels("refused").inc()
             self._metrics.config_ok.set(0)
             _log.error("configuration refused, the previous one stays in force: %s", error)
             on_refused(str(error))
             return
-        self._take(document)
         self._metrics.reloads.labels("taken").inc()
         self._metrics.config_ok.set(1)
         _log.info("configuration taken from %s", self._path)
-
-    def _take(self, document: config.Document) -> None:
-        self._document = document
-        self._policy = document.policy()

@@ -17,7 +17,8 @@ from cachetools import TTLCache
 from cluster.cache import Cache
 from cluster.errors import RequestError
 from cluster.objects import Pod
-from cluster.snapshot import Rows, Snapshot
+from cluster.snapshot import Snapshot
+from cluster.table import Rows
 from extender import protocol
 from extender.metrics import Metrics
 from extender.protocol import Request

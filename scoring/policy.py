@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from cluster.objects import Pod
-from cluster.snapshot import Nodes, Rows
+from cluster.snapshot import Nodes
+from cluster.table import Rows
 from scoring.rules import Filter, Mask, Scorer, Scores
 
 
@@ -36,6 +37,7 @@ class Verdict:
 class Policy:
     filters: tuple[Filter, ...]
     scorers: tuple[tuple[Scorer, float], ...]  # with their weights
+    workload_class: str = "default"
 
     def filter(self, pod: Pod, nodes: Nodes) -> Verdict:
         feasible = np.ones(len(nodes), np.bool_)

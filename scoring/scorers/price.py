@@ -5,6 +5,7 @@ import numpy as np
 
 from cluster.objects import Pod
 from cluster.snapshot import Nodes
+from scoring.formulas import Formula
 from scoring.rules import Scores
 
 
@@ -15,11 +16,18 @@ class Price:
     m / (m + c), where c is what the pod costs on that node an hour, and m the median c of the candidates:
     1/2 at the median, towards 1 when cheaper, towards 0 when dearer, and the same in any currency. A node
     without a known price counts as costing the median: neither cheap nor dear.
+
+    The literal formula, 1 - median price / price of the node over time, favours a node that is dearer than it
+    used to be; below 0 it counts as 0.
     """
 
     name: ClassVar[str] = "price"
 
+    formula: Formula = "intended"
+
     def score(self, pod: Pod, nodes: Nodes) -> Scores:
+        if self.formula == "literal":
+            return np.clip(1 - 1 / price_ratio(nodes), 0, 1)
         cost = pod_cost(pod, nodes)
         known = cost[~np.isnan(cost)]
         if not known.size:
@@ -27,6 +35,14 @@ class Price:
         median = np.median(known)
         cost = np.where(np.isnan(cost), median, cost)
         return np.divide(median, median + cost, out=np.ones(len(nodes)), where=median + cost > 0)
+
+
+def price_ratio(nodes: Nodes) -> Scores:
+    """(N,) the price now to the median over time; 1 where either is unknown or nothing."""
+    known = (nodes.price > 0) & (nodes.median_price > 0)
+    ratio = np.ones(len(nodes))
+    np.divide(nodes.price, nodes.median_price, out=ratio, where=known)
+    return ratio
 
 
 def pod_cost(pod: Pod, nodes: Nodes) -> Scores:

@@ -5,6 +5,7 @@ import numpy as np
 
 from cluster.objects import Pod
 from cluster.snapshot import Nodes
+from scoring.formulas import Formula
 from scoring.rules import Scores
 
 
@@ -12,18 +13,21 @@ from scoring.rules import Scores
 class ResourceFit:
     """Favours the node that the pod leaves with the least excess, so that nodes fill up one after another.
 
-    1 - mean over the resources of (free - request) / allocatable.
+    1 - mean over the resources of (free - request) / allocatable. The literal formula is that mean itself,
+    which favours the emptiest node.
     """
 
     name: ClassVar[str] = "resource_fit"
 
     resources: tuple[str, ...] = ("cpu", "memory")
+    formula: Formula = "intended"
 
     def score(self, pod: Pod, nodes: Nodes) -> Scores:
         excess = np.zeros(len(nodes))
         for resource in self.resources:
             excess += _excess(resource, pod, nodes)
-        return np.clip(1 - excess / len(self.resources), 0, 1)
+        mean = excess / max(1, len(self.resources))
+        return np.clip(mean if self.formula == "literal" else 1 - mean, 0, 1)
 
 
 def _excess(resource: str, pod: Pod, nodes: Nodes) -> Scores:

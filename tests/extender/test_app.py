@@ -57,7 +57,9 @@ def request(wanted: PodBuilder, names: list[str]) -> bytes:
 
 
 def service(
-    *nodes: NodeBuilder, synced: bool = True, policy_of: Callable[[Pod], Policy] = lambda _: DEFAULT.policy()
+    *nodes: NodeBuilder,
+    synced: bool = True,
+    policy_of: Callable[[Pod], Policy] = lambda _: DEFAULT.policies().default,
 ) -> Service:
     cluster, metrics = Cluster(synced=synced), Metrics()
     for each in nodes:

@@ -1,6 +1,7 @@
 """Requests that a real kube-scheduler sent, and the cluster as it was; `python -m e2e.capture` makes them."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from extender.metrics import Metrics
 from extender.protocol import decode
 from extender.source import FileSource
 from extender.verbs import Verbs
+from scoring.filters.resources import Resources
 
 _GOLDEN = Path(__file__).parents[1] / "golden"
 
@@ -28,7 +30,8 @@ def client() -> TestClient:
     source = FileSource("the captured cluster", _GOLDEN / "cluster.json")
     source.start()
     app = new_app()
-    add_verbs(app, Verbs(source, lambda _: DEFAULT.policy(), Metrics()), 2**20)
+    policy = replace(DEFAULT.policies().default, filters=(Resources(),))  # the pods' wishes are ours alone
+    add_verbs(app, Verbs(source, lambda _: policy, Metrics()), 2**20)
     return TestClient(app)
 
 

@@ -110,8 +110,8 @@ def test_without_a_cluster_it_serves_the_example_and_says_so() -> None:
         ]
         assert list(answer["FailedNodes"]) == ["spot-b1"]
         _, scores = ask(process.port, "POST", "/prioritize", _REQUEST)
-        # On spot-c1 the pod costs 0.262 x 2/31 = 0.0169 $/h, on spot-a1 0.071 x 1/3.92 = 0.0181.
-        assert [entry["Host"] for entry in scores if entry["Score"] == 10] == ["spot-c1"]
+        # spot-c1 is a little cheaper for this pod, 0.0169 $/h, not 0.0181, but likelier to vanish.
+        assert [entry["Host"] for entry in scores if entry["Score"] == 10] == ["spot-a1"]
         code, output, _ = process.stop()
     assert code == 0
     assert "serves the example cluster" in output

@@ -1,0 +1,23 @@
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from cluster.objects import Pod
+from cluster.snapshot import Nodes
+from scoring.rules import Scores
+from scoring.scorers.price import price_ratio
+
+
+@dataclass(frozen=True)
+class Stability:
+    """Favours the node that is least likely to vanish, the more so the dearer it is just now.
+
+    1 - min(1, interruption rate x price / median price): the penalty of the proposal, turned around, which
+    differs from subtracting it only by a constant.
+    """
+
+    name: ClassVar[str] = "stability"
+
+    def score(self, _pod: Pod, nodes: Nodes) -> Scores:
+        return 1 - np.minimum(1, nodes.interruption_rate * price_ratio(nodes))

@@ -1,0 +1,58 @@
+"""What a pod says it wants in an annotation, and which nodes have it by their labels."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from cluster.objects import ANNOTATION_PREFIX, Pod
+from cluster.snapshot import Nodes
+from scoring.rules import Mask, Scores
+
+Policy = Literal["required", "preferred"]
+
+
+@dataclass(frozen=True)
+class TypeWish:
+    """The node has what the pod asks for: as a filter where that is required, as a score where preferred.
+
+    The pod's annotation `tradewind.dev/<wish>` holds one or more alternatives, separated by commas, and
+    `tradewind.dev/<wish>-policy` may say required or preferred. The first of the labels that a node carries
+    tells what it has; upper and lower case are the same. To a pod that asks for nothing all nodes are equal.
+    """
+
+    wish: ClassVar[str]
+    resolvable: ClassVar[bool] = False
+
+    labels: tuple[str, ...] = ()
+    policy: Policy = "required"
+
+    def feasible(self, pod: Pod, nodes: Nodes) -> Mask:
+        if self._policy_of(pod) == "preferred":
+            return np.ones(len(nodes), np.bool_)
+        return self._having(pod, nodes)
+
+    def score(self, pod: Pod, nodes: Nodes) -> Scores:
+        return self._having(pod, nodes).astype(np.float64)
+
+    def _policy_of(self, pod: Pod) -> str:
+        own = pod.annotations.get(f"{ANNOTATION_PREFIX}{self.wish}-policy", "").strip().lower()
+        return own if own in {"required", "preferred"} else self.policy
+
+    def _having(self, pod: Pod, nodes: Nodes) -> Mask:
+        wanted = _alternatives(pod.annotations.get(ANNOTATION_PREFIX + self.wish, ""))
+        if not wanted:
+            return np.ones(len(nodes), np.bool_)
+        mask = np.zeros(len(nodes), np.bool_)
+        undecided = np.ones(len(nodes), np.bool_)
+        for label in self.labels:
+            codes, values = nodes.cluster.table.domains(label)
+            found = codes[nodes.rows]
+            matches = np.array([*(value.casefold() in wanted for value in values), False], np.bool_)
+            mask |= undecided & matches[found]
+            undecided &= found < 0
+        return mask
+
+
+def _alternatives(text: str) -> frozenset[str]:
+    return frozenset(part.strip().casefold() for part in text.split(",") if part.strip())
