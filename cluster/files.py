@@ -73,15 +73,16 @@ def load(path: Path, cache: Cache) -> None:
 
 
 def _replace(cache: Cache, contents: _Contents) -> None:
-    for namespace in contents.namespaces.values():
-        cache.apply_namespace(namespace)
-    for node in contents.nodes.values():
-        cache.apply_node(node)
-    for pod in contents.pods.values():
-        cache.apply_pod(pod)
-    cache.retain_pods(contents.pods)
-    cache.retain_nodes(contents.nodes)
-    cache.retain_namespaces(contents.namespaces)
+    with cache.batch():
+        for namespace in contents.namespaces.values():
+            cache.apply_namespace(namespace)
+        for node in contents.nodes.values():
+            cache.apply_node(node)
+        for pod in contents.pods.values():
+            cache.apply_pod(pod)
+        cache.retain_pods(contents.pods)
+        cache.retain_nodes(contents.nodes)
+        cache.retain_namespaces(contents.namespaces)
 
 
 def _parts(path: Path) -> Iterator[_Part]:

@@ -6,16 +6,18 @@
 import contextlib
 import itertools
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from e2e import fake
+from e2e import fake, manifests, scheduler
 from e2e.api import Api
 from e2e.kind import Heartbeat, KindCluster
 from e2e.objects import Object
 from e2e.plane import ControlPlane
 from e2e.processes import Process
+from e2e.tradewind import Tradewind
 
 AddNodes = Callable[..., list[str]]
 StartScheduler = Callable[[Mapping[str, Any]], Process]
@@ -108,3 +110,28 @@ def start_scheduler(plane: ControlPlane) -> Iterator[StartScheduler]:
     yield start
     for process in started:
         process.kill()
+
+
+@pytest.fixture(scope="session")
+def role_kubeconfig(plane: ControlPlane, api: Api) -> Path:
+    """The service account of the manifests, with exactly the roles that they give it."""
+    for obj in manifests.roles(plane):
+        api.create(obj)
+    token = fake.service_account_token(api, manifests.NAMESPACE, manifests.SERVICE_ACCOUNT)
+    return plane.token_kubeconfig(manifests.SERVICE_ACCOUNT, token)
+
+
+@pytest.fixture
+def tradewind(plane: ControlPlane, role_kubeconfig: Path) -> Iterator[Tradewind]:
+    service = Tradewind(plane.workspace, role_kubeconfig, name=f"tradewind-{next(_numbers)}")
+    yield service
+    service.stop()
+
+
+@pytest.fixture
+def scheduler_name(request: pytest.FixtureRequest) -> str:
+    """The schedulerName of pods that are placed through Tradewind."""
+    if not request.config.getoption("--kind"):
+        entry = scheduler.extender(request.getfixturevalue("tradewind").url, weight=10, ignorable=True)
+        request.getfixturevalue("start_scheduler")(scheduler.configuration(extenders=[entry]))
+    return scheduler.DEFAULT

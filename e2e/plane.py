@@ -5,6 +5,7 @@ and the node lifecycle controller, which would find them dead, is off.
 """
 
 import ssl
+import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -17,6 +18,10 @@ from e2e.kubeconfig import Kubeconfig
 from e2e.processes import Process, Workspace, free_port
 
 _ISSUER = "https://kubernetes.default.svc"
+
+
+class KubectlError(Exception):
+    """kubectl refused; the message ends with what it said."""
 
 
 class ControlPlane:
@@ -62,6 +67,19 @@ class ControlPlane:
 
     def _write_kubeconfig(self, name: str, kubeconfig: Kubeconfig) -> Path:
         return kubeconfig.write(self.workspace.directory / f"{name.replace(':', '-')}.kubeconfig")
+
+    def kubectl(self, *arguments: str, stdin: str = "") -> str:
+        """What kubectl prints for the admin."""
+        done = subprocess.run(
+            [self.programs.kubectl, f"--kubeconfig={self.kubeconfig}", *arguments],
+            input=stdin,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            raise KubectlError(f"kubectl {' '.join(arguments)} gave {done.returncode}: {done.stderr}")
+        return done.stdout
 
     def start_scheduler(self, configuration: Mapping[str, Any], name: str = "kube-scheduler") -> Process:
         """Starts a kube-scheduler beside those that run; two must not share a schedulerName.

@@ -1,4 +1,4 @@
-"""An extender that agrees to everything and keeps each request's bytes, to see what kube-scheduler sends."""
+"""An extender that keeps each request's bytes, to see what kube-scheduler sends."""
 
 import threading
 from collections.abc import Callable
@@ -31,10 +31,14 @@ class Recorded:
 
 
 class Recorder:
-    """Listens on a free port from its creation until `close`; `api` is needed for the verb bind only."""
+    """Listens on a free port from its creation until `close`, and agrees to everything.
 
-    def __init__(self, api: Api | None = None) -> None:
+    With `rejects`, filter rejects every node, so that no pod is ever bound. `api` is needed for bind only.
+    """
+
+    def __init__(self, api: Api | None = None, *, rejects: bool = False) -> None:
         self._api = api
+        self._rejects = rejects
         self._changed = threading.Condition()
         self._requests: list[Recorded] = []
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self._answer))
@@ -72,6 +76,8 @@ class Recorder:
             self._requests.append(recorded)
             self._changed.notify_all()
         arguments = recorded.arguments
+        if verb == "filter" and self._rejects:
+            return {"FailedAndUnresolvableNodes": dict.fromkeys(node_names(arguments), "only recorded")}
         return self._bind(arguments) if verb == "bind" else _ANSWERS[verb](arguments)
 
     def _bind(self, arguments: Object) -> Object:
@@ -96,7 +102,7 @@ def _filter(arguments: Object) -> Object:
 
 
 def _prioritize(arguments: Object) -> list[Object]:
-    return [{"Host": name, "Score": 0} for name in _node_names(arguments)]
+    return [{"Host": name, "Score": 0} for name in node_names(arguments)]
 
 
 def _preempt(arguments: Object) -> Object:
@@ -117,7 +123,7 @@ _ANSWERS: dict[str, Callable[[Object], Any]] = {
 }
 
 
-def _node_names(arguments: Object) -> list[str]:
+def node_names(arguments: Object) -> list[str]:
     if arguments["NodeNames"] is not None:
         return list(arguments["NodeNames"])
     return [node["metadata"]["name"] for node in arguments["Nodes"]["items"]]

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import urllib3
 import yaml
+from prometheus_client.parser import text_string_to_metric_families
 
 from e2e.certs import KeyPair
 from e2e.processes import Workspace, free_port
@@ -33,15 +35,16 @@ class Tradewind:
         settings: Mapping[str, Any] | None = None,
         tls: Tls | None = None,
         name: str = "tradewind",
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         self._workspace = workspace
         self._name = name
-        self._tls = tls
+        self._environment = environment
         port, probe_port = free_port(), free_port()
         self.url = f"{'https' if tls else 'http'}://127.0.0.1:{port}"
         self.probes = f"http://127.0.0.1:{probe_port}"
         self.configuration = workspace.directory / f"{name}.yaml"
-        self.configuration.write_text(yaml.safe_dump({**CONFIGURATION, **(settings or {})}))
+        self.configure(settings or {})
         self._flags = {
             "--port": port,
             "--probe-port": probe_port,
@@ -53,8 +56,17 @@ class Tradewind:
     def start(self) -> None:
         flags = [str(word) for flag in self._flags.items() for word in flag]
         command = [sys.executable, "-m", "extender", "serve", *flags]
-        self.process = self._workspace.start(self._name, command, self.url)
+        self.process = self._workspace.start(self._name, command, self.url, self._environment)
         self.process.wait_healthy(f"{self.probes}/readyz")
+
+    def configure(self, settings: Mapping[str, Any]) -> None:
+        self.configuration.write_text(yaml.safe_dump({**CONFIGURATION, **settings}))
+
+    def metric(self, name: str, **labels: str) -> float:
+        """The value of one time series, 0 when there is none yet."""
+        text = urllib3.request("GET", f"{self.probes}/metrics").data.decode()
+        samples = (sample for family in text_string_to_metric_families(text) for sample in family.samples)
+        return sum(sample.value for sample in samples if sample.name == name and sample.labels == labels)
 
     def kill(self) -> None:
         self.process.kill()

@@ -1,8 +1,13 @@
 """What hypothesis draws: Kubernetes objects as builders, so that drawn objects cross the real decoder too."""
 
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from tests.builders import NodeBuilder, PodBuilder, Quantity, node, pod
+
+# A slow machine is no defect.
+settings.register_profile("without deadline", deadline=None)
+settings.load_profile("without deadline")
 
 RESOURCES = ("cpu", "memory", "ephemeral-storage", "hugepages-2Mi", "nvidia.com/gpu")
 
@@ -32,6 +37,16 @@ def usual_quantities() -> st.SearchStrategy[Quantity]:
 
 def resource_lists() -> st.SearchStrategy[dict[str, Quantity]]:
     return st.dictionaries(st.sampled_from(RESOURCES), usual_quantities(), max_size=3)
+
+
+@st.composite
+def plain_pods(draw: st.DrawFn) -> PodBuilder:
+    """One container; on a node, on none yet, or finished."""
+    drawn = pod(f"pod-{draw(st.integers(0, 9))}").requests(draw(resource_lists()))
+    node_name = draw(st.sampled_from(["", *NODE_NAMES]))
+    if not node_name:
+        return drawn
+    return drawn.on(node_name).phase(draw(st.sampled_from(["Pending", "Running", "Succeeded"])))
 
 
 @st.composite

@@ -1,0 +1,2 @@
+class MeasurementError(Exception):
+    """The figures would not mean what they say."""

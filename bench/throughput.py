@@ -1,0 +1,84 @@
+"""Pods a second of every contender, over cluster sizes and samplings."""
+
+import contextlib
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from bench import workload
+from bench.contenders import Contender
+from bench.measurement import Case, Cluster, Measurement, measure
+from e2e import fake
+from e2e.api import Api
+from e2e.plane import ControlPlane
+
+Say = Callable[[str], None]
+
+# With this many looks at a node, the slowest case takes about as long as the others.
+_LOOKS = 500_000
+_FEWEST_PODS, _MOST_PODS = 150, 1_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    sizes: Sequence[int]
+    percentages: Sequence[int]
+    pods: int | None  # None: so many that every case takes about as long
+    runs: int
+    contenders: Sequence[Contender]
+
+    def cases(self, nodes: int) -> list[Case]:
+        return [
+            Case(nodes=nodes, percentage=percentage, pods=self.pods or _pods(nodes, percentage))
+            for percentage in self.percentages
+        ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    case: Case
+    candidates: int  # nodes that kube-scheduler looks at for a pod
+    measurements: Sequence[Measurement]
+
+
+def run(plan: Plan, say: Say) -> list[Result]:
+    return [result for nodes in plan.sizes for result in _run_size(plan, nodes, say)]
+
+
+def _run_size(plan: Plan, nodes: int, say: Say) -> list[Result]:
+    started = time.monotonic()
+    with ControlPlane() as plane, contextlib.closing(Api(plane.kubeconfig)) as api:
+        fake.add_nodes(api, workload.nodes(nodes))
+        cluster = Cluster(plane=plane, api=api, namespace=fake.add_namespace(api, "bench"))
+        say(f"{nodes:,} nodes on a control plane of their own, in {time.monotonic() - started:.0f} s")
+        return [_run_case(plan, cluster, case, say) for case in plan.cases(nodes)]
+
+
+def _run_case(plan: Plan, cluster: Cluster, case: Case, say: Say) -> Result:
+    count = candidates(case.nodes, case.percentage)
+    say(f"{case.pods:,} pods, each with a look at {count:,} of {case.nodes:,} nodes")
+    measurements: list[Measurement] = []
+    for run in range(plan.runs):
+        for contender in rotated(plan.contenders, run):
+            measured = measure(cluster, case, contender, run)
+            say(f"  run {run + 1} of {plan.runs}  {contender.name:10} {measured.pods_a_second:6.0f} pods/s")
+            measurements.append(measured)
+    return Result(case=case, candidates=count, measurements=measurements)
+
+
+def rotated(contenders: Sequence[Contender], run: int) -> list[Contender]:
+    """Each contender is first, second and last equally often, so that a machine's drift hits all alike."""
+    first = run % len(contenders)
+    return [*contenders[first:], *contenders[:first]]
+
+
+def candidates(nodes: int, percentage: int) -> int:
+    """How many feasible nodes kube-scheduler is content with: numFeasibleNodesToFind of schedule_one.go."""
+    if nodes < 100:
+        return nodes
+    percentage = percentage or max(5, 50 - nodes // 125)
+    return nodes if percentage >= 100 else max(100, nodes * percentage // 100)
+
+
+def _pods(nodes: int, percentage: int) -> int:
+    return min(_MOST_PODS, max(_FEWEST_PODS, _LOOKS // candidates(nodes, percentage)))

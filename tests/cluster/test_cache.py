@@ -1,0 +1,230 @@
+"""The cache against a naive one that adds everything up anew."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+
+import numpy as np
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from cluster.cache import Cache
+from cluster.objects import Node, Pod
+from cluster.snapshot import Snapshot
+from tests.builders import NodeBuilder, PodBuilder, namespace, node, pod, price_of
+from tests.strategies import NODE_NAMES, nodes, plain_pods
+
+
+class CacheMachine(RuleBasedStateMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        self.cache = Cache(price_of)
+        self.nodes: dict[str, Node] = {}
+        self.pods: dict[str, Pod] = {}
+        self.seen: list[tuple[Snapshot, list[bytes]]] = []
+
+    @rule(built=nodes())
+    def apply_node(self, built: NodeBuilder) -> None:
+        self.nodes[built.build().name] = built.build()
+        self.cache.apply_node(built.build())
+
+    @rule(name=st.sampled_from(NODE_NAMES))
+    def remove_node(self, name: str) -> None:
+        self.nodes.pop(name, None)
+        self.cache.remove_node(name)
+
+    @rule(built=plain_pods())
+    def apply_pod(self, built: PodBuilder) -> None:
+        self.pods[built.build().uid] = built.build()
+        self.cache.apply_pod(built.build())
+
+    @rule(number=st.integers(0, 9))
+    def remove_pod(self, number: int) -> None:
+        self.pods.pop(f"default/pod-{number}", None)
+        self.cache.remove_pod(f"default/pod-{number}")
+
+    @rule(kept=st.sets(st.sampled_from(NODE_NAMES)))
+    def retain_nodes(self, kept: set[str]) -> None:
+        self.nodes = {name: each for name, each in self.nodes.items() if name in kept}
+        self.cache.retain_nodes(kept)
+
+    @rule(kept=st.sets(st.integers(0, 9)))
+    def retain_pods(self, kept: set[int]) -> None:
+        uids = {f"default/pod-{number}" for number in kept}
+        self.pods = {uid: each for uid, each in self.pods.items() if uid in uids}
+        self.cache.retain_pods(uids)
+
+    @rule(listed=st.lists(plain_pods(), max_size=3))
+    def relist_pods(self, listed: list[PodBuilder]) -> None:
+        self.pods = {each.build().uid: each.build() for each in listed}
+        with self.cache.batch():
+            for each in listed:
+                self.cache.apply_pod(each.build())
+            self.cache.retain_pods(self.pods)
+
+    @invariant()
+    def columns_are_what_a_naive_sum_says(self) -> None:
+        snapshot = self.cache.snapshot()
+        columns = snapshot.nodes
+        assert set(columns.names) == self.nodes.keys()
+        assert snapshot.row_of == {name: row for row, name in enumerate(columns.names)}
+        for name, row in snapshot.row_of.items():
+            allocatable = dict(zip(columns.resource_rows, columns.allocatable[:, row].tolist(), strict=True))
+            requested = dict(zip(columns.resource_rows, columns.requested[:, row].tolist(), strict=True))
+            assert _without_zeros(allocatable) == _without_zeros(dict(self.nodes[name].allocatable))
+            assert _without_zeros(requested) == _without_zeros(self._requested(name))
+            assert np.array_equal(columns.price[row], price_of(self.nodes[name]), equal_nan=True)
+
+    @invariant()
+    def what_was_handed_out_never_changes(self) -> None:
+        self.seen.append((self.cache.snapshot(), _bytes_of(self.cache.snapshot())))
+        assert all(_bytes_of(snapshot) == before for snapshot, before in self.seen)
+
+    def _requested(self, node_name: str) -> dict[str, int]:
+        total: dict[str, int] = {}
+        for each in self.pods.values():
+            if each.node_name == node_name and not each.finished:
+                for resource, value in each.requests.items():
+                    total[resource] = total.get(resource, 0) + value
+        return total
+
+
+CacheMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=25)
+TestCacheAgainstNaiveSum = CacheMachine.TestCase
+
+
+def test_resources_are_the_rows_and_nodes_the_columns() -> None:
+    cache = Cache(price_of)
+    cache.apply_node(node("a").cpu(4).memory("1Gi").pods(10).price(0.25).build())
+    cache.apply_node(node("b").cpu(8).memory("2Gi").pods(20).build())
+    cache.apply_pod(pod("x").requests(cpu="500m").on("b").build())
+    columns = cache.snapshot().nodes
+    assert list(columns.names) == ["a", "b"]
+    assert list(columns.resource_rows) == ["cpu", "memory", "ephemeral-storage", "pods"]
+    assert columns.allocatable.tolist() == [[4000, 8000], [2**30, 2**31], [0, 0], [10, 20]]
+    assert columns.requested.tolist() == [[0, 500], [0, 0], [0, 0], [0, 1]]
+    assert columns.free.tolist() == [[4000, 7500], [2**30, 2**31], [0, 0], [10, 19]]
+    assert columns.price[0] == 0.25
+    assert np.isnan(columns.price[1])
+
+
+def test_more_nodes_than_there_was_room_for() -> None:
+    cache = Cache(price_of)
+    for number in range(500):
+        cache.apply_node(node(f"n-{number}").cpu(number).price(number).build())
+    columns = cache.snapshot().nodes
+    assert columns.allocatable[0].tolist() == [number * 1000 for number in range(500)]
+    assert columns.price.tolist() == list(range(500))
+
+
+def test_the_order_of_pods_and_nodes_has_no_meaning() -> None:
+    early, late = Cache(price_of), Cache(price_of)
+    built = pod("x").requests({"nvidia.com/gpu": 2}, cpu=1).on("a").build()
+    early.apply_pod(built)
+    early.apply_node(node("a").build())
+    late.apply_node(node("a").build())
+    late.apply_pod(built)
+    for cache in (early, late):
+        columns = cache.snapshot().nodes
+        assert columns.requested[columns.resource_rows["nvidia.com/gpu"]].tolist() == [2]
+
+
+def test_columns_are_read_only() -> None:
+    cache = Cache(price_of)
+    cache.apply_node(node("a").build())
+    columns = cache.snapshot().nodes
+    taken = columns.take(np.array([0]))
+    for each in (columns, taken):
+        for column in (each.allocatable, each.requested, each.price, each.free):
+            with pytest.raises(ValueError, match="read-only"):
+                column[0] = 0
+
+
+def test_a_snapshot_is_made_only_when_something_changed() -> None:
+    cache = Cache(price_of)
+    cache.apply_node(node("a").build())
+    before = cache.snapshot()
+    cache.apply_node(node("a").build())
+    cache.remove_node("b")
+    cache.remove_pod("x")
+    cache.retain_nodes(["a"])
+    with cache.batch():
+        cache.apply_node(node("a").build())
+    assert cache.snapshot() is before
+    cache.apply_namespace(namespace("shop").build())
+    assert cache.snapshot().generation > before.generation
+
+
+def test_a_batch_is_seen_all_at_once_and_readers_do_not_wait_for_it() -> None:
+    cache = Cache(price_of)
+    cache.apply_node(node("a").build())
+    with cache.batch():
+        cache.apply_node(node("b").build())
+        cache.remove_node("a")
+        assert list(_snapshot_of_another_thread(cache).nodes.names) == ["a"]
+    assert list(cache.snapshot().nodes.names) == ["b"]
+
+
+def test_a_batch_that_fails_shows_what_it_did() -> None:
+    cache = Cache(price_of)
+    with suppress(KeyError), cache.batch():
+        cache.apply_node(node("a").build())
+        raise KeyError
+    assert list(cache.snapshot().nodes.names) == ["a"]
+    cache.apply_node(node("b").build())
+    assert list(cache.snapshot().nodes.names) == ["a", "b"]
+
+
+def test_a_price_that_cannot_be_told_changes_nothing() -> None:
+    def broken(_: Node) -> float:
+        raise ZeroDivisionError
+
+    cache = Cache(broken)
+    with pytest.raises(ZeroDivisionError):
+        cache.apply_node(node("a").build())
+    assert not cache.snapshot().nodes.names
+    assert cache.counts()["nodes"] == 0
+
+
+def test_waiting_for_a_node_ends_when_it_comes() -> None:
+    cache = Cache(price_of)
+    assert not cache.wait_for_nodes(["a"], timeout=0)
+    applying = threading.Timer(0.01, cache.apply_node, [node("a").build()])
+    applying.start()
+    assert cache.wait_for_nodes(["a"], timeout=30)
+    applying.join()
+
+
+def test_counts() -> None:
+    cache = Cache(price_of)
+    cache.apply_node(node("a").build())
+    cache.apply_pod(pod("x").build())
+    cache.apply_pod(pod("y").build())
+    cache.apply_namespace(namespace("default").build())
+    assert cache.counts() == {"nodes": 1, "pods": 2, "namespaces": 1}
+    cache.retain_namespaces([])
+    cache.retain_pods(["default/y"])
+    assert cache.counts() == {"nodes": 1, "pods": 1, "namespaces": 0}
+
+
+def _snapshot_of_another_thread(cache: Cache) -> Snapshot:
+    found: list[Snapshot] = []
+    reading = threading.Thread(target=lambda: found.append(cache.snapshot()), daemon=True)
+    reading.start()
+    reading.join(30)
+    assert found, "the reader waits"
+    return found[0]
+
+
+def _without_zeros(amounts: dict[str, int]) -> dict[str, int]:
+    return {resource: value for resource, value in amounts.items() if value}
+
+
+def _bytes_of(snapshot: Snapshot) -> list[bytes]:
+    return [column.tobytes() for column in _columns(snapshot)] + [repr(snapshot.row_of).encode()]
+
+
+def _columns(snapshot: Snapshot) -> Iterator[np.ndarray]:
+    yield from (snapshot.nodes.allocatable, snapshot.nodes.requested, snapshot.nodes.price)

@@ -1,0 +1,161 @@
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cluster.errors import UnreadableObjectError
+from cluster.objects import read_identity, read_namespace, read_node, read_pod
+from cluster.wire import Taint
+from tests.builders import NodeBuilder, PodBuilder, namespace, node, pod
+
+
+def test_a_node() -> None:
+    read = node("a").cpu("1500m").resource("nvidia.com/gpu", 2).price(0.5).label("zone", "eu").taint("spot")
+    assert read.annotation("other.io/note", "long text").unschedulable().build() == msgspec.structs.replace(
+        read.build(), unschedulable=True
+    )
+    built = read.build()
+    assert built.name == "a"
+    assert built.allocatable == {"cpu": 1500, "memory": 16 * 2**30, "pods": 110, "nvidia.com/gpu": 2}
+    assert built.labels == {"kubernetes.io/hostname": "a", "zone": "eu"}
+    assert built.annotations == {"tradewind.dev/price": "0.5"}
+    assert built.taints == (Taint(key="spot", effect="NoSchedule"),)
+    assert not built.unschedulable
+
+
+def test_a_pod() -> None:
+    built = pod("web").namespace("shop").label("app", "web").annotation("tradewind.dev/class", "x")
+    read = built.annotation("other.io/note", "long text").on("a").priority(7).uid("u-1").build()
+    assert (read.namespace, read.name, read.uid, str(read)) == ("shop", "web", "u-1", "shop/web")
+    assert read.labels == {"app": "web"}
+    assert read.annotations == {"tradewind.dev/class": "x"}
+    assert (read.node_name, read.priority, read.finished) == ("a", 7, False)
+
+
+@pytest.mark.parametrize(
+    ("phase", "finished"),
+    [("Pending", False), ("Running", False), ("Unknown", False), ("Succeeded", True), ("Failed", True)],
+)
+def test_a_finished_pod(phase: str, finished: bool) -> None:
+    assert pod("job").phase(phase).build().finished is finished
+
+
+def test_a_namespace() -> None:
+    read = namespace("shop").label("team", "blue").build()
+    assert read.name == "shop"
+    assert read.labels == {"kubernetes.io/metadata.name": "shop", "team": "blue"}
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        pytest.param(node("a").without("status"), id="a node that reports nothing yet"),
+        pytest.param(node("a").field("status", "allocatable", value=None), id="null resources"),
+        pytest.param(node("a").field("status", value=None).field("spec", value=None), id="null parts"),
+    ],
+)
+def test_a_node_without_resources_has_none(odd: NodeBuilder) -> None:
+    assert odd.build().allocatable == {}
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        pytest.param(pod("a").field("spec", value=None).field("status", value=None), id="null parts"),
+        pytest.param(pod("a").without("spec").without("status"), id="missing parts"),
+        pytest.param(pod("a").field("spec", "containers", value=None), id="null containers"),
+        pytest.param(pod("a").field("spec", "containers", 0, "resources", value=None), id="null resources"),
+        pytest.param(pod("a").field("spec", "initContainers", value=None), id="null init containers"),
+        pytest.param(
+            pod("a").field("spec", "overhead", value=None).field("spec", "priority", value=None),
+            id="null wishes",
+        ),
+        pytest.param(
+            pod("a").field("status", "conditions", value=None).field("status", "phase", value=None),
+            id="null state",
+        ),
+        pytest.param(
+            pod("a").field("metadata", "labels", value=None).field("metadata", "annotations", value=None),
+            id="null labels",
+        ),
+    ],
+)
+def test_what_a_pod_leaves_out_is_nothing(odd: PodBuilder) -> None:
+    assert odd.build() == pod("a").build()
+
+
+def test_null_is_a_quantity_of_zero() -> None:
+    odd = pod("a").field("spec", "containers", 0, "resources", "requests", value={"cpu": None})
+    assert odd.build().requests == {"cpu": 0, "pods": 1}
+
+
+def test_bare_numbers_are_quantities() -> None:
+    assert node("a").cpu(2).memory(1e21).pods(0.5).build().allocatable == {
+        "cpu": 2000,
+        "memory": 2**53,
+        "pods": 1,
+    }
+
+
+def test_names_and_labels_in_any_script() -> None:
+    read = pod("a").label("größe", "大").annotation("tradewind.dev/é", "🐳").build()
+    assert read.labels == {"größe": "大"}
+    assert read.annotations == {"tradewind.dev/é": "🐳"}
+
+
+def test_a_pod_without_uid_and_namespace_is_still_one_of_its_kind() -> None:
+    read = pod("a").without("metadata", "uid").without("metadata", "namespace").build()
+    assert (read.namespace, read.uid) == ("default", "default/a")
+
+
+@pytest.mark.parametrize(
+    ("odd", "message"),
+    [
+        (pod("a").label("k", "v").field("metadata", "labels", "k", value=1), "labels[...]` in pod default/a"),
+        (pod("a").field("spec", "containers", value={}), "got `object` - at `$.spec.containers` in pod "),
+        (pod("a").field("spec", "priority", value="high"), "$.spec.priority` in pod default/a"),
+        (pod("a").requests(cpu=True), "requests[...]` in pod default/a"),
+        (pod("a").field("metadata", "name", value=""), "a pod without metadata.name"),
+        (pod("a").field("metadata", "name", value=3), "$.metadata.name` in a pod without readable metadata"),
+        (pod("a").without("metadata"), "missing required field `metadata` in a pod"),
+        (node("a").cpu("4Gb"), 'quantity "4Gb" (cpu) of the allocatable resources in node a'),
+        (node("a").field("spec", "taints", value="spot"), "$.spec.taints` in node a"),
+        (namespace("a").field("metadata", "labels", value=[]), "$.metadata.labels` in namespace a"),
+    ],
+)
+def test_a_message_says_what_is_wrong_and_where(odd: PodBuilder | NodeBuilder, message: str) -> None:
+    with pytest.raises(UnreadableObjectError) as caught:
+        odd.build()
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(b"", id="nothing"),
+        pytest.param(b"null", id="null"),
+        pytest.param(b"[]", id="a list"),
+        pytest.param(b'{"metadata":{"name":"a"}', id="cut off"),
+        pytest.param(b'{"metadata":{"name":"\xff"}}', id="not UTF-8"),
+        pytest.param(b'{"metadata":{"name":"a"},"other":' + b"[" * 100_000, id="nested too deep"),
+    ],
+)
+def test_bytes_that_are_no_object(data: bytes) -> None:
+    for read in (read_node, read_pod, read_namespace, read_identity):
+        with pytest.raises(UnreadableObjectError):
+            read(data)
+
+
+def test_an_identity_needs_nothing_but_metadata() -> None:
+    odd = pod("a").uid("u-1").version(42).field("spec", value="nonsense")
+    identity = read_identity(odd.json())
+    assert (identity.name, identity.uid, identity.resource_version) == ("a", "u-1", "42")
+
+
+@given(st.binary(max_size=60) | st.from_regex(rb'\{"metadata":\{"name":"a".*', fullmatch=True))
+def test_any_bytes_are_read_or_refused(data: bytes) -> None:
+    for read in (read_node, read_pod, read_namespace):
+        try:
+            read(data)
+        except UnreadableObjectError as error:
+            assert str(error)  # noqa: PT017 (either outcome is right)
