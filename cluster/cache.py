@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
+import msgspec
 import numpy as np
 
 from cluster.objects import Namespace, Node, Pod
@@ -34,6 +35,7 @@ class Cache:
         self._names: list[str] = []
         self._table: NodeTable | None = None  # as handed out, until a node changes
         self._pods: dict[str, Pod] = {}
+        self._assumed: dict[str, str] = {}  # pod UID to node: bound by us, not yet seen as bound
         self._pods_on: dict[str, dict[str, Pod]] = {}
         self._placed = PlacedPods()
         self._namespaces: dict[str, Namespace] = {}
@@ -91,6 +93,10 @@ class Cache:
 
     def apply_pod(self, pod: Pod) -> None:
         with self._changed:
+            if pod.node_name:
+                self._assumed.pop(pod.uid, None)
+            elif pod.uid in self._assumed:  # news from before the binding
+                pod = msgspec.structs.replace(pod, node_name=self._assumed[pod.uid])
             before = self._pods.get(pod.uid)
             if before == pod:
                 return
@@ -102,10 +108,35 @@ class Cache:
 
     def remove_pod(self, uid: str) -> None:
         with self._changed:
+            self._assumed.pop(uid, None)
             pod = self._pods.pop(uid, None)
             if pod is not None:
                 self._take_off(pod)
                 self._bump()
+
+    def pods(self, uids: Iterable[str]) -> list[Pod]:
+        """Those of them that are known."""
+        with self._changed:
+            return [self._pods[uid] for uid in uids if uid in self._pods]
+
+    def assume(self, pod: Pod, node_name: str, accept: Callable[[Snapshot], bool]) -> bool:
+        """Count the pod as on the node from now on, if the newest state is acceptable; nothing comes between.
+
+        It stays so until the pod is seen on a node, is gone, or `forget` is called.
+        """
+        with self._changed:
+            if not accept(self._newest()):
+                return False
+            self.apply_pod(msgspec.structs.replace(pod, node_name=""))
+            self._assumed[pod.uid] = node_name
+            self.apply_pod(self._pods[pod.uid])
+            return True
+
+    def forget(self, uid: str) -> None:
+        """Take back what was assumed of a pod, unless it was seen to be true since."""
+        with self._changed:
+            if self._assumed.pop(uid, None) is not None and uid in self._pods:
+                self.apply_pod(msgspec.structs.replace(self._pods[uid], node_name=""))
 
     def apply_namespace(self, namespace: Namespace) -> None:
         with self._changed:

@@ -1,6 +1,6 @@
 """The cluster at one moment, as read-only columns that any number of readers may share."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple, TypeVar
@@ -8,13 +8,15 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cluster.objects import Namespace
-from cluster.placed import Placed, PodGroup
+from cluster.groups import PodGroup
+from cluster.objects import Namespace, Pod
+from cluster.placed import Placed, group_of
 from cluster.table import Mask, NodeTable, Rows
 
 Amounts = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
+Key = TypeVar("Key")
 Number = TypeVar("Number", np.int64, np.float64, np.bool_)
 
 
@@ -105,6 +107,32 @@ class Snapshot:
     @property
     def row_of(self) -> Mapping[str, int]:
         return self.nodes.cluster.table.row_of
+
+    def without(self, pods: Iterable[Pod]) -> "Snapshot":
+        """The same cluster as if these pods had left their nodes."""
+        gone = [pod for pod in pods if pod.node_name in self.row_of and not pod.finished]
+        requested = self.nodes.requested.copy()
+        for pod in gone:
+            for resource, amount in pod.requests.items():
+                requested[self.nodes.resource_rows[resource], self.row_of[pod.node_name]] -= amount
+        cluster = replace(self.nodes.cluster, placed=_without(self.nodes.cluster.placed, gone))
+        return replace(self, nodes=replace(self.nodes, requested=frozen(requested), cluster=cluster))
+
+
+def _without(placed: Placed, pods: Iterable[Pod]) -> Placed:
+    groups, ports = dict(placed.groups), dict(placed.ports)
+    for pod in pods:
+        _take_one(groups, group_of(pod), pod.node_name)
+        for port in pod.host_ports:
+            _take_one(ports, port, pod.node_name)
+    return placed._replace(groups=groups, ports=ports)
+
+
+def _take_one(counts: dict[Key, Mapping[str, int]], key: Key, node_name: str) -> None:
+    left = {**counts[key], node_name: counts[key][node_name] - 1}
+    counts[key] = {name: count for name, count in left.items() if count}
+    if not counts[key]:
+        del counts[key]
 
 
 def frozen(column: NDArray[Number]) -> NDArray[Number]:

@@ -56,6 +56,9 @@ def add_verbs(app: FastAPI, verbs: Verbs, max_body_bytes: int) -> None:
 
     add("/filter", verbs.filter)
     add("/prioritize", verbs.prioritize)
+    add("/preempt", verbs.preempt)
+    if verbs.binder is not None:
+        add("/bind", verbs.bind)
 
 
 async def _read(request: Request, limit: int) -> bytes | None:

@@ -69,6 +69,11 @@ def _add_serve(command: argparse.ArgumentParser) -> None:
         metavar="N",
         help="larger requests get 413 (default: %(default)s)",
     )
+    add(
+        "--bind",
+        action="store_true",
+        help="serve the bind verb: check once more, then bind (one replica only)",
+    )
     add("--log-format", choices=["auto", "json", "text"], default="auto")
     add("--log-level", choices=["debug", "info", "warning", "error"], default="info")
     command.set_defaults(run=_serve)
@@ -88,6 +93,7 @@ def _serve(options: argparse.Namespace) -> None:
             config=options.config,
             certificates=certificates,
             max_body_bytes=options.max_body_bytes,
+            bind=options.bind,
         ),
         source.choose(options.cluster, options.kubeconfig),
     )

@@ -4,13 +4,14 @@ The outer keys are PascalCase, and nil is null; the pod and the nodes inside are
 `nodeCacheCapable: true` a request carries NodeNames, otherwise whole Nodes, and the answer has the same form.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import msgspec
 
 from cluster.errors import RequestError, UnreadableObjectError
-from cluster.objects import Pod, read_pod
+from cluster.objects import Pod, read_identity, read_pod
 
 
 class _NodeList(msgspec.Struct):
@@ -39,12 +40,49 @@ class _FilterResult(msgspec.Struct, rename="pascal"):
     error: str = ""
 
 
+class _MetaPod(msgspec.Struct):
+    uid: str = msgspec.field(name="UID")
+
+
+class _MetaVictims(msgspec.Struct, rename="pascal"):
+    pods: list[_MetaPod | None] | None = None
+    num_pdb_violations: int = msgspec.field(default=0, name="NumPDBViolations")
+
+
+class _Victims(msgspec.Struct, rename="pascal"):
+    pods: list[msgspec.Raw] | None = None
+    num_pdb_violations: int = msgspec.field(default=0, name="NumPDBViolations")
+
+
+class _PreemptArgs(msgspec.Struct, rename="pascal"):
+    pod: msgspec.Raw = msgspec.Raw(b"null")
+    node_name_to_victims: dict[str, _Victims | None] | None = None
+    node_name_to_meta_victims: dict[str, _MetaVictims | None] | None = None
+
+
+class _PreemptResult(msgspec.Struct, rename="pascal"):
+    node_name_to_meta_victims: dict[str, _MetaVictims]
+
+
+class _BindArgs(msgspec.Struct, rename="pascal"):
+    pod_name: str
+    pod_namespace: str
+    node: str
+    pod_uid: str = msgspec.field(name="PodUID")
+
+
+class _BindResult(msgspec.Struct, rename="pascal"):
+    error: str = ""
+
+
 class _HostPriority(msgspec.Struct, rename="pascal"):
     host: str
     score: int
 
 
 _args_decoder = msgspec.json.Decoder(_Args)
+_preempt_decoder = msgspec.json.Decoder(_PreemptArgs)
+_bind_decoder = msgspec.json.Decoder(_BindArgs)
 _identity_decoder = msgspec.json.Decoder(_NodeIdentity)
 _encoder = msgspec.json.Encoder()
 
@@ -58,20 +96,89 @@ class Request:
     items: Sequence[msgspec.Raw] | None
 
 
+@dataclass(frozen=True)
+class Victims:
+    """Pods that would have to leave a node."""
+
+    uids: Sequence[str]
+    broken_budgets: int  # of PodDisruptionBudgets
+
+
+@dataclass(frozen=True)
+class PreemptRequest:
+    pod: Pod
+    victims: Mapping[str, Victims]  # by node name
+
+
+@dataclass(frozen=True)
+class BindRequest:
+    namespace: str
+    name: str
+    uid: str
+    node_name: str
+
+
 def decode(body: bytes) -> Request:
-    try:
+    with _request_errors():
         args = _args_decoder.decode(body)
-        if bytes(args.pod) == b"null":
-            raise RequestError("the request has no Pod")
-        pod = read_pod(args.pod)
+        pod = _read_pod(args.pod)
         if args.node_names is not None:
             return Request(pod, args.node_names, None)
         if args.nodes is not None:
             items = args.nodes.items or []
             return Request(pod, [_identity_decoder.decode(item).metadata.name for item in items], items)
+    raise RequestError(f"the request for pod {pod} has neither NodeNames nor Nodes")
+
+
+def decode_preempt(body: bytes) -> PreemptRequest:
+    with _request_errors():
+        args = _preempt_decoder.decode(body)
+        whole = {node: _whole_victims(each) for node, each in (args.node_name_to_victims or {}).items()}
+        meta = {node: _meta_victims(each) for node, each in (args.node_name_to_meta_victims or {}).items()}
+        return PreemptRequest(_read_pod(args.pod), whole | meta)
+
+
+def decode_bind(body: bytes) -> BindRequest:
+    with _request_errors():
+        args = _bind_decoder.decode(body)
+        return BindRequest(args.pod_namespace, args.pod_name, args.pod_uid, args.node)
+
+
+@contextmanager
+def _request_errors() -> Iterator[None]:
+    try:
+        yield
     except (msgspec.MsgspecError, UnicodeDecodeError, UnreadableObjectError) as error:
         raise RequestError(str(error)) from error
-    raise RequestError(f"the request for pod {pod} has neither NodeNames nor Nodes")
+
+
+def _read_pod(data: msgspec.Raw) -> Pod:
+    if bytes(data) == b"null":
+        raise RequestError("the request has no Pod")
+    return read_pod(data)
+
+
+def _whole_victims(victims: _Victims | None) -> Victims:
+    pods = [read_identity(pod) for pod in (victims and victims.pods) or () if bytes(pod) != b"null"]
+    return Victims([pod.uid or "" for pod in pods], victims.num_pdb_violations if victims else 0)
+
+
+def _meta_victims(victims: _MetaVictims | None) -> Victims:
+    pods = [pod.uid for pod in (victims and victims.pods) or () if pod is not None]
+    return Victims(pods, victims.num_pdb_violations if victims else 0)
+
+
+def encode_preempt(victims: Mapping[str, Victims]) -> bytes:
+    """Nothing in it is ever null: kube-scheduler does not survive that."""
+    answer = {
+        node: _MetaVictims([_MetaPod(uid) for uid in each.uids], each.broken_budgets)
+        for node, each in victims.items()
+    }
+    return _encoder.encode(_PreemptResult(answer))
+
+
+def encode_bind(error: str = "") -> bytes:
+    return _encoder.encode(_BindResult(error))
 
 
 def encode_filter(

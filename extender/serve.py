@@ -15,6 +15,7 @@ from fastapi import FastAPI
 
 from cluster.errors import TradewindError
 from extender.app import add_probes, add_verbs, new_app
+from extender.bind import Binder
 from extender.events import warn_about_ourselves
 from extender.metrics import Metrics
 from extender.settings import Settings
@@ -36,6 +37,7 @@ class Options:
     config: Path | None
     certificates: Certificates | None
     max_body_bytes: int
+    bind: bool = False
 
 
 class Service:
@@ -61,14 +63,20 @@ class Service:
 
     def _apps(self) -> Iterator[tuple[FastAPI, int, ssl.SSLContext | None]]:
         verbs = new_app()
-        add_verbs(
-            verbs, Verbs(self._source, self._settings.policy_of, self._metrics), self._options.max_body_bytes
-        )
+        policy_of = self._settings.policy_of
+        binder = self._binder() if self._options.bind else None
+        answers = Verbs(self._source, policy_of, self._metrics, binder)
+        add_verbs(verbs, answers, self._options.max_body_bytes)
         probes = verbs if self._options.probe_port is None else new_app()
         add_probes(probes, self._source, self._metrics, self._source.name)
         yield verbs, self._options.port, self._tls.context if self._tls else None
         if self._options.probe_port is not None:
             yield probes, self._options.probe_port, None
+
+    def _binder(self) -> Binder:
+        if self._source.api is None:
+            raise TradewindError("--bind needs a live cluster, not one from a file")
+        return Binder(self._source.cache, self._source.api, self._settings.policy_of, self._metrics)
 
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()

@@ -7,9 +7,10 @@ when a rule fails, every node passes and none is preferred, as if Tradewind were
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from http import HTTPStatus
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 from cachetools import TTLCache
@@ -20,17 +21,22 @@ from cluster.objects import Pod
 from cluster.snapshot import Snapshot
 from cluster.table import Rows
 from extender import protocol
+from extender.bind import Binder
 from extender.metrics import Metrics
-from extender.protocol import Request
+from extender.preempt import choose
+from extender.protocol import PreemptRequest, Request
 from scoring.policy import Policy
 from scoring.ranking import levels
 
 UNKNOWN_NODE = "node is not known to Tradewind yet"
+REFUSED_NODE = "node refused the pod when it was about to be bound"
 
 # kube-scheduler's watch may be ahead of ours when a node is new. Rejecting the node at once could leave the
 # pod waiting for the next cluster event; so the first request with a new name waits this long for our watch.
 _UNKNOWN_NODE_WAIT_SECONDS = 0.25
 _UNKNOWN_NODE_MEMORY_SECONDS = 60.0
+
+Asked = TypeVar("Asked", Request, PreemptRequest)
 
 _log = logging.getLogger(__name__)
 
@@ -50,41 +56,78 @@ class Answer:
     status: int = 200
 
 
+@dataclass(frozen=True)
+class _Verb(Generic[Asked]):
+    """How one verb is answered, and what it says when it cannot be."""
+
+    name: str
+    decode: Callable[[bytes], Asked]
+    decide: Callable[[Asked], Awaitable[bytes]]
+    indifferent: Callable[[Asked], bytes]  # as if Tradewind were not there
+    malformed_status: int = HTTPStatus.BAD_REQUEST
+
+
 class Verbs:
-    def __init__(self, cluster: ClusterState, policy_of: Callable[[Pod], Policy], metrics: Metrics) -> None:
+    def __init__(
+        self,
+        cluster: ClusterState,
+        policy_of: Callable[[Pod], Policy],
+        metrics: Metrics,
+        binder: Binder | None = None,
+    ) -> None:
         self._cluster = cluster
         self._policy_of = policy_of
         self._metrics = metrics
+        self.binder = binder
         self._waited: TTLCache[str, None] = TTLCache(4096, ttl=_UNKNOWN_NODE_MEMORY_SECONDS)
+        self._filter_verb = _Verb("filter", protocol.decode, self._filter, _keep_all, HTTPStatus.OK)
+        self._prioritize_verb = _Verb("prioritize", protocol.decode, self._prioritize, _prefer_none)
+        self._preempt_verb = _Verb("preempt", protocol.decode_preempt, self._preempt, _keep_all_victims)
 
     async def filter(self, body: bytes) -> Answer:
-        return await self._answer("filter", body, self._filter)
+        """A malformed request gets an Error, which kube-scheduler reads as ours, not as "no node fits"."""
+        return await self._answer(self._filter_verb, body)
 
     async def prioritize(self, body: bytes) -> Answer:
-        return await self._answer("prioritize", body, self._prioritize)
+        return await self._answer(self._prioritize_verb, body)
 
-    async def _answer(self, verb: str, body: bytes, decide: Callable[[Request], Awaitable[bytes]]) -> Answer:
+    async def preempt(self, body: bytes) -> Answer:
+        return await self._answer(self._preempt_verb, body)
+
+    async def bind(self, body: bytes) -> Answer:
+        """There is no indifferent answer: a pod that nobody binds stays assumed for ever."""
+        if self.binder is None:
+            return Answer(protocol.encode_bind("this Tradewind does not bind; see --bind"), "malformed")
+        try:
+            request = protocol.decode_bind(body)
+        except RequestError as error:
+            _log.warning("bind request refused: %s", error)
+            return Answer(protocol.encode_bind(str(error)), "malformed")
+        return Answer(protocol.encode_bind(await self.binder.bind(request)), "ok")
+
+    async def _answer(self, verb: _Verb[Asked], body: bytes) -> Answer:
         started = time.perf_counter()
-        answer = await self._decided(verb, body, decide)
-        self._metrics.requests.labels(verb, answer.outcome).inc()
-        self._metrics.request_seconds.labels(verb).observe(time.perf_counter() - started)
+        answer = await self._decided(verb, body)
+        self._metrics.requests.labels(verb.name, answer.outcome).inc()
+        self._metrics.request_seconds.labels(verb.name).observe(time.perf_counter() - started)
         return answer
 
-    async def _decided(self, verb: str, body: bytes, decide: Callable[[Request], Awaitable[bytes]]) -> Answer:
+    async def _decided(self, verb: _Verb[Asked], body: bytes) -> Answer:
         try:
-            request = protocol.decode(body)
+            request = verb.decode(body)
         except RequestError as error:
-            _log.warning("%s request refused: %s", verb, error)
-            # kube-scheduler reads an Error of filter; of prioritize it only notes that the call failed.
-            return Answer(protocol.encode_error(str(error)), "malformed", 200 if verb == "filter" else 400)
+            _log.warning("%s request refused: %s", verb.name, error)
+            return Answer(protocol.encode_error(str(error)), "malformed", verb.malformed_status)
         if not self._cluster.synced:
-            return Answer(_indifferent(verb, request), "not_synced")
+            return Answer(verb.indifferent(request), "not_synced")
         try:
-            answer = Answer(await decide(request), "ok")
+            answer = Answer(await verb.decide(request), "ok")
         except Exception:  # noqa: BLE001  the boundary: no fault of ours may block a pod
-            _log.exception("%s failed for pod %s; every node passes", verb, request.pod)
-            return Answer(_indifferent(verb, request), "failed")
-        _log.debug("%s answered for pod %s and %d nodes", verb, request.pod, len(request.names))
+            _log.exception(
+                "%s failed for pod %s; it is answered as if we were not there", verb.name, request.pod
+            )
+            return Answer(verb.indifferent(request), "failed")
+        _log.debug("%s answered for pod %s", verb.name, request.pod)
         return answer
 
     async def _filter(self, request: Request) -> bytes:
@@ -93,11 +136,23 @@ class Verbs:
         verdict = self._policy_of(request.pod).filter(request.pod, snapshot.nodes.take(rows[known]))
         failed: dict[str, str] = {}
         unresolvable = {request.names[index]: UNKNOWN_NODE for index in np.flatnonzero(rows < 0).tolist()}
+        kept = self._spare_refused(request, known[verdict.feasible].tolist(), unresolvable)
         for rule, rejected in verdict.rejections:
             self._metrics.rejected.labels(rule.name).inc(rejected.size)
             reasons = failed if rule.resolvable else unresolvable
             reasons.update((request.names[index], rule.reason) for index in known[rejected].tolist())
-        return protocol.encode_filter(request, known[verdict.feasible].tolist(), failed, unresolvable)
+        return protocol.encode_filter(request, kept, failed, unresolvable)
+
+    def _spare_refused(
+        self, request: Request, kept: Sequence[int], unresolvable: dict[str, str]
+    ) -> Sequence[int]:
+        """Leave out the nodes that refused the pod at its last binding, if others are left."""
+        refused = self.binder.take_refused(request.pod.uid) if self.binder else frozenset()
+        others = [index for index in kept if request.names[index] not in refused]
+        if not refused or not others:
+            return kept
+        unresolvable.update((request.names[i], REFUSED_NODE) for i in kept if request.names[i] in refused)
+        return others
 
     async def _prioritize(self, request: Request) -> bytes:
         snapshot, rows = await self._rows(request)
@@ -106,6 +161,11 @@ class Verbs:
         scores = np.zeros(len(request.names), np.int64)
         scores[known] = levels(totals)
         return protocol.encode_priorities(request.names, scores.tolist())
+
+    async def _preempt(self, request: PreemptRequest) -> bytes:
+        cache = self._cluster.cache
+        chosen = choose(request, cache.snapshot(), cache, self._policy_of(request.pod))
+        return protocol.encode_preempt(chosen)
 
     async def _rows(self, request: Request) -> tuple[Snapshot, Rows]:
         """The newest snapshot and the rows in it of the request's nodes, -1 for a node that it lacks."""
@@ -133,7 +193,13 @@ def _lookup(snapshot: Snapshot, request: Request) -> Rows:
     return np.array([row_of.get(name, -1) for name in request.names], np.intp)
 
 
-def _indifferent(verb: str, request: Request) -> bytes:
-    if verb == "filter":
-        return protocol.encode_filter(request, range(len(request.names)), {}, {})
+def _keep_all(request: Request) -> bytes:
+    return protocol.encode_filter(request, range(len(request.names)), {}, {})
+
+
+def _prefer_none(request: Request) -> bytes:
     return protocol.encode_priorities(request.names, [0] * len(request.names))
+
+
+def _keep_all_victims(request: PreemptRequest) -> bytes:
+    return protocol.encode_preempt(request.victims)

@@ -1,0 +1,127 @@
+"""Binding pods ourselves, after a last look at the newest state.
+
+kube-scheduler binds several pods at a time, and its next cycle asks us before the watch has told us of the
+last one. So two pods may both be sent to a place that our rules give to one. Here the check and the counting
+are one step: the first pod gets the place, the second is refused, and finds that node left out of its next
+attempt. Only one instance can know what was just counted: more than one Tradewind must not bind.
+"""
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable
+from http import HTTPStatus
+
+import numpy as np
+from cachetools import TTLCache
+from kubernetes.client import ApiClient, CoreV1Api
+from kubernetes.client.exceptions import ApiException
+from urllib3.exceptions import HTTPError
+
+from cluster.cache import Cache
+from cluster.objects import Pod, read_pod
+from cluster.snapshot import Snapshot
+from extender.metrics import Metrics
+from extender.protocol import BindRequest
+from scoring.policy import Policy
+
+_API_SECONDS = 10.0
+# When the answer to a binding is lost, the watch tells within this time whether it took place.
+_DOUBT_SECONDS = 30.0
+# A refused pod is back within seconds; kube-scheduler's longest back-off is 10 s.
+_REFUSAL_SECONDS = 30.0
+
+_log = logging.getLogger(__name__)
+
+
+class Binder:
+    def __init__(
+        self, cache: Cache, api: ApiClient, policy_of: Callable[[Pod], Policy], metrics: Metrics
+    ) -> None:
+        self._cache = cache
+        self._api = CoreV1Api(api)
+        self._policy_of = policy_of
+        self._metrics = metrics
+        self._refused: TTLCache[str, frozenset[str]] = TTLCache(10_000, ttl=_REFUSAL_SECONDS)
+
+    def take_refused(self, uid: str) -> frozenset[str]:
+        """The nodes that refused this pod since the last call."""
+        refused: frozenset[str] = self._refused.pop(uid, frozenset())
+        return refused
+
+    async def bind(self, request: BindRequest) -> str:
+        """Bind, and return what went wrong, or nothing; again for the same node is no error."""
+        reason = await self._assume(request)
+        if reason:
+            self._refused[request.uid] = self._refused.get(request.uid, frozenset()) | {request.node_name}
+            self._metrics.bindings.labels("refused").inc()
+            return f"Tradewind refuses node {request.node_name}: {reason}"
+        error = await asyncio.to_thread(self._bind, request)
+        self._metrics.bindings.labels("failed" if error else "bound").inc()
+        return error
+
+    async def _assume(self, request: BindRequest) -> str:
+        """Count the pod as placed; return the reason if a rule of ours is against it."""
+        known = self._cache.pods([request.uid])
+        pod = known[0] if known else await asyncio.to_thread(self._fetch, request)
+        if pod is None or pod.node_name == request.node_name:
+            return ""  # nothing to check, or it is counted there already
+        reasons: list[str] = []
+
+        def accept(snapshot: Snapshot) -> bool:
+            reasons.extend(self._objections(pod, request.node_name, snapshot))
+            return not reasons
+
+        self._cache.assume(pod, request.node_name, accept)
+        return "; ".join(reasons)
+
+    def _objections(self, pod: Pod, node_name: str, snapshot: Snapshot) -> list[str]:
+        row = snapshot.row_of.get(node_name)
+        if row is None:
+            return []
+        verdict = self._policy_of(pod).filter(pod, snapshot.nodes.take(np.array([row])))
+        return [rejection.rule.reason for rejection in verdict.rejections]
+
+    def _bind(self, request: BindRequest) -> str:
+        body = {
+            "metadata": {"name": request.name, "namespace": request.namespace, "uid": request.uid},
+            "target": {"apiVersion": "v1", "kind": "Node", "name": request.node_name},
+        }
+        try:
+            self._api.create_namespaced_pod_binding(
+                request.name, request.namespace, body, _preload_content=False, _request_timeout=_API_SECONDS
+            )
+        except (ApiException, HTTPError) as error:
+            return self._after_failure(request, error)
+        return ""
+
+    def _after_failure(self, request: BindRequest, error: Exception) -> str:
+        """A repeated binding is refused as a conflict, and an answer may be lost: what does the pod say?"""
+        pod = self._fetch(request)
+        if pod is not None and pod.node_name == request.node_name:
+            return ""
+        if pod is not None or (isinstance(error, ApiException) and error.status == HTTPStatus.NOT_FOUND):
+            self._cache.forget(request.uid)
+        else:
+            _forget_later(self._cache, request.uid)
+        _log.warning(
+            "binding of %s/%s to %s failed: %s", request.namespace, request.name, request.node_name, error
+        )
+        return f"binding to node {request.node_name} failed: {error}"
+
+    def _fetch(self, request: BindRequest) -> Pod | None:
+        try:
+            response = self._api.read_namespaced_pod(
+                request.name, request.namespace, _preload_content=False, _request_timeout=_API_SECONDS
+            )
+            pod = read_pod(response.data)
+        except (ApiException, HTTPError) as error:
+            _log.warning("reading pod %s/%s failed: %s", request.namespace, request.name, error)
+            return None
+        return pod if pod.uid == request.uid else None
+
+
+def _forget_later(cache: Cache, uid: str) -> None:
+    timer = threading.Timer(_DOUBT_SECONDS, cache.forget, [uid])
+    timer.daemon = True
+    timer.start()
