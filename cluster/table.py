@@ -3,25 +3,37 @@
 A table lives as long as no node changes, so what it made for one request serves the next ones too.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cluster.objects import Node
 from cluster.selectors import holds
-from cluster.wire import Requirement
+from cluster.wire import Requirement, Taint
 
 Mask = NDArray[np.bool_]
 Rows = NDArray[np.intp]
 
+_Value = TypeVar("_Value", bound=Hashable)
 
-class Domains(NamedTuple):
-    """The nodes by the value of one label."""
 
-    codes: Rows  # (N,) index into `values`, -1 for a node without the label
-    values: tuple[str, ...]
+class Domains(NamedTuple, Generic[_Value]):
+    """The nodes by what they share: the value of a label, the same taints."""
+
+    codes: Rows  # (N,) index into `values`, -1 for a node that has none
+    values: tuple[_Value, ...]
+
+    @property
+    def members(self) -> Mask:
+        """(N,) nodes that are in some domain."""
+        return self.codes >= 0
+
+    def to_nodes(self, verdicts: Sequence[bool] | Mask, *, otherwise: bool = False) -> Mask:
+        """(N,) to each node the verdict on its domain, to one outside of all of them `otherwise`."""
+        return np.append(np.asarray(verdicts, np.bool_), otherwise).take(self.codes)  # -1 finds the last
 
 
 class NodeTable:
@@ -29,33 +41,49 @@ class NodeTable:
         self.nodes = tuple(nodes)
         self.names = tuple(node.name for node in self.nodes)
         self.row_of: Mapping[str, int] = {name: row for row, name in enumerate(self.names)}
-        self._domains: dict[str, Domains] = {}
+        self._domains: dict[str, Domains[str]] = {}
 
-    def domains(self, key: str) -> Domains:
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def domains(self, key: str) -> Domains[str]:
+        """By the value of this label."""
         domains = self._domains.get(key)
         if domains is None:
-            domains = self._domains[key] = self._by_label(key)
+            domains = self._domains[key] = _domains(node.labels.get(key) for node in self.nodes)
         return domains
+
+    @cached_property
+    def taints(self) -> Domains[tuple[Taint, ...]]:
+        """By all the taints of a node; those of a pool have the same."""
+        return _domains(node.taints for node in self.nodes)
+
+    @cached_property
+    def unschedulable(self) -> Mask:
+        """(N,) cordoned nodes."""
+        column = np.fromiter((node.unschedulable for node in self.nodes), np.bool_, len(self.nodes))
+        column.setflags(write=False)
+        return column
 
     def satisfying(self, requirements: Iterable[Requirement]) -> Mask:
         """(N,) nodes whose labels meet them all; each distinct value is looked at once."""
         mask = np.ones(len(self.nodes), np.bool_)
         for requirement in requirements:
-            codes, values = self.domains(requirement.key)
-            verdicts = [holds(requirement, value) for value in (*values, None)]  # -1 finds the last
-            mask &= np.array(verdicts, np.bool_)[codes]
+            domains = self.domains(requirement.key)
+            verdicts = [holds(requirement, value) for value in domains.values]
+            mask &= domains.to_nodes(verdicts, otherwise=holds(requirement, None))
         return mask
 
-    def by_record(self, verdict: Callable[[Node], bool]) -> Mask:
-        """(N,) a verdict on each node, for what is too rare to have a column."""
-        return np.fromiter((verdict(node) for node in self.nodes), np.bool_, len(self.nodes))
+    def rows(self, names: Iterable[str]) -> Rows:
+        """The rows of those of them that are known, in no order."""
+        row_of = self.row_of
+        return np.array([row_of[name] for name in names if name in row_of], np.intp)
 
-    def _by_label(self, key: str) -> Domains:
-        code_of: dict[str, int] = {}
-        codes = np.full(len(self.nodes), -1, np.intp)
-        for row, node in enumerate(self.nodes):
-            value = node.labels.get(key)
-            if value is not None:
-                codes[row] = code_of.setdefault(value, len(code_of))
-        codes.setflags(write=False)
-        return Domains(codes, tuple(code_of))
+
+def _domains(column: Iterable[_Value | None]) -> Domains[_Value]:
+    code_of: dict[_Value, int] = {}
+    codes = np.array(
+        [-1 if value is None else code_of.setdefault(value, len(code_of)) for value in column], np.intp
+    )
+    codes.setflags(write=False)
+    return Domains(codes, tuple(code_of))

@@ -6,6 +6,8 @@ from scoring.filters.disk_type import DiskType
 from scoring.filters.durable_floor import DurableFloor
 from scoring.filters.limits import Limits
 from scoring.filters.network_type import NetworkType
+from scoring.filters.pod_affinity import PodAffinity
+from scoring.filters.pod_anti_affinity import PodAntiAffinity
 from scoring.filters.resources import Resources
 from scoring.rules import Filter, Scorer
 from scoring.scorers.equivalence import Equivalence
@@ -26,6 +28,8 @@ FILTERS: tuple[type[Filter], ...] = (
     Limits,
     DiskType,
     NetworkType,
+    PodAffinity,
+    PodAntiAffinity,
     DurableFloor,
 )
 

@@ -6,7 +6,7 @@ Builders are immutable: each call returns a new one, so a row of a table may sta
     pod("web").requests(cpu="500m", memory="1Gi").on("a").json()
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -20,6 +20,9 @@ from market import offers
 offer_of = offers.offer_of  # for tests that fill a cache of their own
 
 Quantity = str | int | float
+Expression = dict[str, Any]
+
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 @dataclass(frozen=True)
@@ -125,8 +128,49 @@ class PodBuilder(_Object):
     def phase(self, phase: str) -> Self:
         return self.field("status", "phase", value=phase)
 
+    def deleting(self) -> Self:
+        return self.field("metadata", "deletionTimestamp", value="2026-01-01T00:00:00Z")
+
+    def node_selector(self, key: str, value: str) -> Self:
+        return self.field("spec", "nodeSelector", key, value=value)
+
+    def node_term(self, *expressions: Expression, fields: Sequence[Expression] = ()) -> Self:
+        """One more term of the required node affinity, any of which is enough."""
+        term = {"matchExpressions": list(expressions), "matchFields": list(fields)}
+        path = ("spec", "affinity", "nodeAffinity", _REQUIRED, "nodeSelectorTerms")
+        return self._extend(path, {key: value for key, value in term.items() if value})
+
+    def affinity(self, topology_key: str, labels: Mapping[str, str] | None = None, **fields: Any) -> Self:
+        """One more required term, with `labels` to match or fields of a PodAffinityTerm as they are."""
+        path = ("spec", "affinity", "podAffinity", _REQUIRED)
+        return self._extend(path, {"topologyKey": topology_key, **_label_selector(labels), **fields})
+
+    def anti_affinity(
+        self, topology_key: str, labels: Mapping[str, str] | None = None, **fields: Any
+    ) -> Self:
+        path = ("spec", "affinity", "podAntiAffinity", _REQUIRED)
+        return self._extend(path, {"topologyKey": topology_key, **_label_selector(labels), **fields})
+
+    def spread(self, topology_key: str, labels: Mapping[str, str] | None = None, **fields: Any) -> Self:
+        """One more constraint of at most one pod of skew, unless the fields say otherwise."""
+        constraint = {"topologyKey": topology_key, "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}
+        path = ("spec", "topologySpreadConstraints")
+        return self._extend(path, constraint | _label_selector(labels) | fields)
+
+    def toleration(self, **fields: str) -> Self:
+        return self._extend(("spec", "tolerations"), fields)
+
+    def host_port(self, port: int, protocol: str = "TCP", address: str = "") -> Self:
+        """A port of the container "main"."""
+        wanted = {"containerPort": port, "hostPort": port, "protocol": protocol}
+        with_address = wanted | ({"hostIP": address} if address else {})
+        return self._extend(("spec", "containers", 0, "ports"), with_address)
+
     def build(self) -> Pod:
         return read_pod(self.json())
+
+    def _extend(self, path: tuple[str | int, ...], entry: Mapping[str, Any]) -> Self:
+        return self.field(*path, value=[*_found(self.document, path), entry])
 
     def _main(self, key: str, quantities: Mapping[str, Quantity]) -> Self:
         return self.field("spec", "containers", 0, "resources", key, value=quantities)
@@ -184,6 +228,21 @@ def _resource_list(
 ) -> dict[str, Quantity]:
     named = {name.replace("_", "-"): quantity for name, quantity in quantities.items()}
     return {**named, **(extended or {})}
+
+
+def expression(key: str, operator: str, *values: str) -> Expression:
+    """A requirement of a selector."""
+    return {"key": key, "operator": operator} | ({"values": list(values)} if values else {})
+
+
+def _label_selector(labels: Mapping[str, str] | None) -> dict[str, Any]:
+    return {} if labels is None else {"labelSelector": {"matchLabels": dict(labels)}}
+
+
+def _found(document: Any, path: tuple[str | int, ...]) -> Any:
+    for key in path:
+        document = document[key] if isinstance(key, int) else (document or {}).get(key)
+    return document or []
 
 
 def _changed(document: Any, path: tuple[str | int, ...], value: object) -> Any:

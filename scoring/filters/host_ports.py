@@ -1,0 +1,26 @@
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from cluster.objects import Pod
+from cluster.snapshot import Nodes
+from scoring.rules import Mask
+
+
+@dataclass(frozen=True)
+class HostPorts:
+    """The ports that the pod wants on the node itself are free there, for its address or for all of them."""
+
+    name: ClassVar[str] = "host_ports"
+    reason: ClassVar[str] = "without a free host port that the pod needs"
+    resolvable: ClassVar[bool] = True
+
+    def feasible(self, pod: Pod, nodes: Nodes) -> Mask:
+        cluster = nodes.cluster
+        free = np.ones(len(cluster.table), np.bool_)
+        if pod.host_ports:
+            for taken, node_names in cluster.placed.ports.items():
+                if any(taken.conflicts(wanted) for wanted in pod.host_ports):
+                    free[cluster.table.rows(node_names)] = False
+        return free.take(nodes.rows)

@@ -1,0 +1,60 @@
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from cluster.objects import Pod
+from cluster.snapshot import Nodes
+from cluster.table import NodeTable
+from cluster.wire import NodeSelectorTerm, Requirement
+from scoring.rules import Mask
+
+_NAME_FIELD = "metadata.name"
+
+
+@dataclass(frozen=True)
+class NodeAffinity:
+    """The node has the labels of the pod's nodeSelector and matches a term of its required node affinity."""
+
+    name: ClassVar[str] = "node_affinity"
+    reason: ClassVar[str] = "not accepted by the pod's node selector or node affinity"
+    resolvable: ClassVar[bool] = False
+
+    def feasible(self, pod: Pod, nodes: Nodes) -> Mask:
+        return accepted(pod, nodes.cluster.table).take(nodes.rows)
+
+
+def accepted(pod: Pod, table: NodeTable) -> Mask:
+    """(N,) of all nodes, those that the pod's node selector and node affinity accept."""
+    mask = table.satisfying(Requirement(key, "In", (value,)) for key, value in pod.node_selector.items())
+    if pod.node_terms is not None:
+        any_term = np.zeros(len(table), np.bool_)
+        for term in pod.node_terms:
+            any_term |= _matching(term, table)
+        mask &= any_term
+    return mask
+
+
+def _matching(term: NodeSelectorTerm, table: NodeTable) -> Mask:
+    expressions, fields = term.match_expressions or (), term.match_fields or ()
+    if not (expressions or fields):  # an empty term matches nothing, unlike an empty label selector
+        return np.zeros(len(table), np.bool_)
+    mask = table.satisfying(expressions)
+    for field in fields:
+        mask &= _named(field, table)
+    return mask
+
+
+def _named(field: Requirement, table: NodeTable) -> Mask:
+    """The name is the only field, and In or NotIn with one value is all that can be asked of it."""
+    named = np.zeros(len(table), np.bool_)
+    if field.key != _NAME_FIELD or len(field.values or ()) != 1:
+        return named
+    named[table.rows(field.values or ())] = True
+    match field.operator:
+        case "In":
+            return named
+        case "NotIn":
+            return ~named
+        case _:
+            return np.zeros_like(named)

@@ -1,0 +1,29 @@
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from cluster.objects import Pod
+from cluster.snapshot import Nodes
+from scoring.rules import Mask
+from scoring.topology import beside, matching, repelling, rows_with
+
+
+@dataclass(frozen=True)
+class PodAntiAffinity:
+    """The node shares no domain with a pod that the pod's required anti-affinity excludes, nor with one whose
+    own anti-affinity excludes the pod.
+    """
+
+    name: ClassVar[str] = "pod_anti_affinity"
+    reason: ClassVar[str] = "too near to pods from which anti-affinity keeps the pod apart"
+    resolvable: ClassVar[bool] = True
+
+    def feasible(self, pod: Pod, nodes: Nodes) -> Mask:
+        cluster = nodes.cluster
+        avoided = [(term.topology_key, matching(cluster, term)) for term in pod.anti_affinity]
+        excluded = np.zeros(len(cluster.table), np.bool_)
+        for key, groups in (*avoided, *repelling(cluster, pod).items()):
+            if groups:
+                excluded |= beside(cluster.table, key, rows_with(cluster, groups))
+        return ~excluded.take(nodes.rows)

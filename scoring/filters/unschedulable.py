@@ -1,0 +1,27 @@
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from cluster.objects import Pod
+from cluster.snapshot import Nodes
+from cluster.wire import Taint
+from scoring.filters.taints import tolerated
+from scoring.rules import Mask
+
+_CORDONED = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
+
+
+@dataclass(frozen=True)
+class Unschedulable:
+    """The node is not cordoned, or the pod tolerates the taint that stands for it, put there or not."""
+
+    name: ClassVar[str] = "unschedulable"
+    reason: ClassVar[str] = "unschedulable"
+    resolvable: ClassVar[bool] = False
+
+    def feasible(self, pod: Pod, nodes: Nodes) -> Mask:
+        # That taint has no value that could be compared.
+        if tolerated(pod.tolerations, _CORDONED, comparisons=False):
+            return np.ones(len(nodes), np.bool_)
+        return ~nodes.cluster.table.unschedulable.take(nodes.rows)

@@ -1,0 +1,26 @@
+"""What kube-scheduler checks itself, in its order, for planning and simulation without it.
+
+On the request path kube-scheduler has applied all of these already. Pods with volumes or resource claims are
+checked there for more than what is modelled here.
+"""
+
+from scoring.filters.host_ports import HostPorts
+from scoring.filters.node_affinity import NodeAffinity
+from scoring.filters.pod_affinity import PodAffinity
+from scoring.filters.pod_anti_affinity import PodAntiAffinity
+from scoring.filters.resources import Resources
+from scoring.filters.taints import Taints
+from scoring.filters.topology_spread import TopologySpread
+from scoring.filters.unschedulable import Unschedulable
+from scoring.rules import Filter
+
+IN_TREE: tuple[type[Filter], ...] = (
+    Unschedulable,
+    Taints,
+    NodeAffinity,
+    HostPorts,
+    Resources,
+    TopologySpread,
+    PodAffinity,
+    PodAntiAffinity,
+)

@@ -1,0 +1,62 @@
+"""Which pods are where, by domains of a node label; over groups of equal pods, never pod by pod."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from cluster.constraints import PodTerm
+from cluster.groups import PodGroup
+from cluster.objects import Pod
+from cluster.snapshot import Amounts, Cluster
+from cluster.table import NodeTable, Rows
+from scoring.rules import Mask
+
+
+def matching(cluster: Cluster, term: PodTerm) -> list[PodGroup]:
+    """The placed pods that the term speaks of."""
+    # A selector of namespaces may let in any of them.
+    named = term.namespaces if term.namespace_selector is None else None
+    return [
+        group
+        for group in present(cluster, cluster.placed.group_index.candidates(term.selector, named))
+        if term.matches(group.namespace, dict(group.labels), cluster.namespace_labels(group.namespace))
+    ]
+
+
+def repelling(cluster: Cluster, pod: Pod) -> dict[str, list[PodGroup]]:
+    """By topology key, the placed pods whose own anti-affinity forbids the pod their domain."""
+    found: dict[str, list[PodGroup]] = {}
+    namespace_labels = cluster.namespace_labels(pod.namespace)
+    for term, groups in cluster.placed.group_index.repelling(pod.labels):
+        if term.matches(pod.namespace, pod.labels, namespace_labels):
+            found.setdefault(term.topology_key, []).extend(present(cluster, groups))
+    return found
+
+
+def present(cluster: Cluster, groups: Iterable[PodGroup]) -> list[PodGroup]:
+    """Those of which this snapshot has pods."""
+    placed = cluster.placed.groups
+    return [group for group in groups if group in placed]
+
+
+def rows_with(cluster: Cluster, groups: Iterable[PodGroup]) -> Rows:
+    """The nodes that have pods of any of these groups."""
+    names = set().union(*(cluster.placed.groups[group] for group in groups))
+    return cluster.table.rows(names)
+
+
+def beside(table: NodeTable, key: str, rows: Rows) -> Mask:
+    """(N,) nodes that share a domain of the label `key` with one of these rows."""
+    domains = table.domains(key)
+    there = np.zeros(len(domains.values) + 1, np.bool_)
+    there[domains.codes[rows]] = True
+    return domains.to_nodes(there[:-1])
+
+
+def tally(cluster: Cluster, groups: Sequence[PodGroup], codes: Rows, count: int) -> Amounts:
+    """(count,) how many pods of these groups the nodes of each code have; a code of -1 is left out."""
+    totals = np.zeros(count + 1, np.int64)
+    for group in groups:
+        rows, pods = cluster.counts(group)
+        np.add.at(totals, codes[rows], pods)
+    return totals[:-1]
