@@ -56,7 +56,7 @@ def test_a_free_node_is_best_and_free_nodes_are_equal() -> None:
     assert Price().score(_WANTED, nodes).tolist() == [1, 1, 0]
 
 
-@given(st.lists(st.floats(0.001, 100), min_size=1, max_size=8), st.integers(-10, 10))
+@given(st.lists(st.floats(0.001, 100), min_size=1, max_size=8), st.integers(-9, 9))
 def test_scaling_all_prices_changes_nothing(prices: list[float], power: int) -> None:
     def scores(factor: float) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
         nodes = cluster_of(node(f"n{i}").price(price * factor) for i, price in enumerate(prices)).nodes
@@ -71,3 +71,11 @@ def test_a_cheaper_twin_never_ranks_lower(prices: list[float]) -> None:
     for i, price in enumerate(prices):
         for j, other in enumerate(prices):
             assert price >= other or scores[i] >= scores[j]
+
+
+def test_the_literal_formula_favours_what_has_become_dearer() -> None:
+    risen = node("risen").price(0.2).annotation("tradewind.dev/median-price", "0.1")
+    fallen = node("fallen").price(0.05).annotation("tradewind.dev/median-price", "0.1")
+    nodes = cluster_of([risen, fallen, node("steady").price(0.01), node("unknown")]).nodes
+    # risen: 1 - 0.1/0.2; fallen: 1 - 0.1/0.05 = -1, taken as 0; steady is at its median
+    assert Price(formula="literal").score(_WANTED, nodes).tolist() == pytest.approx([0.5, 0, 0, 0])

@@ -40,3 +40,12 @@ def test_a_node_that_the_pod_does_not_fit_on_is_the_worst() -> None:
     # full: cpu counts as all of it left, memory (16 - 4)/16; empty: cpu 3/4, memory 12/16
     scores = ResourceFit().score(pod("w").requests(cpu="1", memory="4Gi").build(), nodes)
     assert scores.tolist() == pytest.approx([0.125, 0.25])
+
+
+def test_the_literal_formula_favours_the_emptiest_node() -> None:
+    nodes = cluster_of(
+        [node("used"), node("empty")], [pod("a").requests(cpu="2", memory="8Gi").on("used")]
+    ).nodes
+    # used: cpu (2 - 1)/4, memory (8 - 4)/16; empty: cpu 3/4, memory 12/16
+    scores = ResourceFit(formula="literal").score(pod("w").requests(cpu="1", memory="4Gi").build(), nodes)
+    assert scores.tolist() == pytest.approx([0.25, 0.75])

@@ -1,0 +1,174 @@
+"""Binding against an API server that is a real HTTP server with one pod at a time in mind."""
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from kubernetes.client import ApiClient, Configuration
+
+from cluster.cache import Cache
+from extender.bind import Binder
+from extender.config import DEFAULT
+from extender.metrics import Metrics
+from extender.protocol import BindRequest
+from tests.builders import PodBuilder, node, offer_of, pod
+
+# Each asks for 1Gi and may take 9Gi: a node of 16Gi takes them while 9Gi are free, so the eighth is the last.
+_HUNGRY = [pod(f"hungry-{i}").requests(memory="1Gi").limits(memory="9Gi") for i in range(12)]
+
+
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.bound: dict[str, str] = {}
+        self.pods: dict[str, PodBuilder] = {}
+        self.fail = 0  # how many bindings are answered with an error
+        self.lose = 0  # how many are carried out and then answered with an error
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Server
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        name, target = body["metadata"]["name"], body["target"]["name"]
+        if self.server.fail:
+            self.server.fail -= 1
+            self._answer(500, {"message": "no"})
+        elif name in self.server.bound:
+            self._answer(409, {"message": "pod is already assigned"})
+        else:
+            self.server.bound[name] = target
+            lost = self.server.lose > 0
+            self.server.lose -= lost
+            self._answer(500 if lost else 201, {})
+
+    def do_GET(self) -> None:
+        built = self.server.pods.get(self.path.rsplit("/", 1)[1])
+        if built is None:
+            self._answer(404, {"message": "not found"})
+            return
+        name = built.document["metadata"]["name"]
+        self._answer(200, built.on(self.server.bound.get(name, "")).document)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+    def _answer(self, status: int, document: object) -> None:
+        data = json.dumps(document).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+
+class Bench:
+    """A binder, its cache, and the API server."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self.cache = Cache(offer_of)
+        self.cache.apply_node(node("n").build())
+        self.cache.apply_node(node("other").build())
+        configuration = Configuration(host=f"http://127.0.0.1:{server.server_port}")
+        configuration.retries = False
+        self.api = ApiClient(configuration)
+        self.metrics = Metrics()
+        self.binder = Binder(self.cache, self.api, DEFAULT.policies().of, self.metrics)
+
+    def know(self, *pods: PodBuilder) -> None:
+        for each in pods:
+            self.server.pods[each.document["metadata"]["name"]] = each
+            self.cache.apply_pod(each.build())
+
+    def bind(self, *pods: PodBuilder, to: str = "n") -> list[str]:
+        async def together() -> list[str]:
+            return await asyncio.gather(*(self.binder.bind(request(each, to)) for each in pods))
+
+        return asyncio.run(together())
+
+    def requested(self, name: str = "n") -> int:
+        nodes = self.cache.snapshot().nodes
+        return int(nodes.requested[nodes.resource_rows["pods"], self.cache.snapshot().row_of[name]])
+
+    def count(self, outcome: str) -> float:
+        return self.metrics.registry.get_sample_value("tradewind_bindings_total", {"outcome": outcome}) or 0
+
+
+def request(built: PodBuilder, to: str) -> BindRequest:
+    metadata = built.document["metadata"]
+    return BindRequest(metadata["namespace"], metadata["name"], metadata["uid"], to)
+
+
+@pytest.fixture
+def bench() -> Iterator[Bench]:
+    with Server() as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        built = Bench(server)
+        yield built
+        built.api.close()
+        server.shutdown()
+        thread.join()
+
+
+def test_what_would_overcommit_is_refused_even_when_all_come_at_once(bench: Bench) -> None:
+    bench.know(*_HUNGRY)
+    errors = bench.bind(*_HUNGRY)
+    assert len(bench.server.bound) == 8
+    assert sum(bool(error) for error in errors) == 4
+    assert bench.requested() == 8
+    assert bench.count("refused") == 4
+    refused = next(each for each, error in zip(_HUNGRY, errors, strict=True) if error)
+    assert bench.binder.take_refused(refused.build().uid) == {"n"}
+    assert bench.binder.take_refused(refused.build().uid) == set()
+
+
+def test_again_for_the_same_node_is_no_error_and_for_another_is(bench: Bench) -> None:
+    bench.know(_HUNGRY[0])
+    assert bench.bind(_HUNGRY[0]) == [""]
+    assert bench.bind(_HUNGRY[0]) == [""]
+    assert bench.requested() == 1
+    assert bench.bind(_HUNGRY[0], to="other")[0]
+
+
+def test_a_binding_that_fails_gives_the_place_back(bench: Bench) -> None:
+    bench.know(_HUNGRY[0])
+    bench.server.fail = 1
+    assert "failed" in bench.bind(_HUNGRY[0])[0]
+    assert bench.requested() == 0
+    assert bench.bind(_HUNGRY[0]) == [""]
+
+
+def test_a_lost_answer_is_found_out_to_be_a_success(bench: Bench) -> None:
+    bench.know(_HUNGRY[0])
+    bench.server.lose = 1
+    assert bench.bind(_HUNGRY[0]) == [""]
+    assert bench.requested() == 1
+
+
+def test_a_pod_that_our_watch_has_not_shown_yet_is_fetched_and_counted(bench: Bench) -> None:
+    bench.server.pods["hungry-0"] = _HUNGRY[0]
+    assert bench.bind(_HUNGRY[0]) == [""]
+    assert bench.requested() == 1
+
+
+def test_a_pod_that_is_gone_is_an_error(bench: Bench) -> None:
+    bench.server.fail = 1
+    assert bench.bind(_HUNGRY[0])[0]
+
+
+def test_old_news_of_the_watch_do_not_undo_a_binding(bench: Bench) -> None:
+    bench.know(_HUNGRY[0])
+    bench.bind(_HUNGRY[0])
+    bench.cache.apply_pod(_HUNGRY[0].label("late", "news").build())
+    assert bench.requested() == 1
+    bench.cache.apply_pod(_HUNGRY[0].on("n").build())
+    assert bench.requested() == 1
+    bench.cache.remove_pod(_HUNGRY[0].build().uid)
+    assert bench.requested() == 0

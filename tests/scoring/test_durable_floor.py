@@ -1,0 +1,76 @@
+import pytest
+
+from scoring.filters.durable_floor import MIN, SHARE, STRICT, DurableFloor
+from tests.builders import NodeBuilder, PodBuilder, cluster_of, node, pod
+
+_SPOT = ("karpenter.sh/capacity-type", "spot")
+_BOTH = [node("durable"), node("spot").label(*_SPOT)]
+_WEB = ("ReplicaSet", "web", "uid-web")
+
+
+def replicas(durable: int, spot: int) -> list[PodBuilder]:
+    places = ["durable"] * durable + ["spot"] * spot
+    return [pod(f"web-{i}").owner(*_WEB).on(place) for i, place in enumerate(places)]
+
+
+def feasible(
+    rule: DurableFloor, placed: list[PodBuilder], wanted: PodBuilder, nodes: list[NodeBuilder] = _BOTH
+) -> list[str]:
+    columns = cluster_of(nodes, placed).nodes
+    mask = rule.feasible(wanted.build(), columns)
+    return [name for name, passed in zip(columns.names, mask, strict=True) if passed]
+
+
+_WANTED = pod("web-new").owner(*_WEB)
+
+
+@pytest.mark.parametrize(
+    ("rule", "durable", "spot", "spot_is_open"),
+    [
+        pytest.param(DurableFloor(), 0, 5, True, id="no floor"),
+        pytest.param(DurableFloor(min=2), 0, 0, False, id="the first of two"),
+        pytest.param(DurableFloor(min=2), 1, 7, False, id="the second, whatever runs on spot"),
+        pytest.param(DurableFloor(min=2), 2, 0, True, id="two are there"),
+        # of 4 pods a half is 2, of 5 it is 3 (2.5 rounded up)
+        pytest.param(DurableFloor(share=0.5), 2, 1, True, id="2 of 4"),
+        pytest.param(DurableFloor(share=0.5), 2, 2, False, id="2 of 5"),
+        pytest.param(DurableFloor(share=1), 9, 0, False, id="all of them"),
+        pytest.param(DurableFloor(share=0.1), 1, 8, True, id="1 of 10 is exactly a tenth"),
+        pytest.param(DurableFloor(min=3, share=0.5), 2, 0, False, id="the larger of both"),
+    ],
+)
+def test_spot_nodes_open_when_the_floor_holds_with_the_new_pod(
+    rule: DurableFloor, durable: int, spot: int, spot_is_open: bool
+) -> None:
+    expected = ["durable", "spot"] if spot_is_open else ["durable"]
+    assert feasible(rule, replicas(durable, spot), _WANTED) == expected
+
+
+def test_annotations_of_the_pod_go_first() -> None:
+    assert feasible(DurableFloor(min=1), [], _WANTED.annotation(MIN, "0")) == ["durable", "spot"]
+    assert feasible(DurableFloor(), [], _WANTED.annotation(SHARE, "0.5")) == ["durable"]
+    assert feasible(DurableFloor(min=1), [], _WANTED.annotation(MIN, "many")) == ["durable"]
+    assert feasible(DurableFloor(), [], _WANTED.annotation(SHARE, "7")) == ["durable", "spot"]
+
+
+def test_without_any_durable_node_the_floor_gives_way_unless_strict() -> None:
+    spot_only = [node("spot").label(*_SPOT)]
+    assert feasible(DurableFloor(min=1), [], _WANTED, spot_only) == ["spot"]
+    assert feasible(DurableFloor(min=1, strict=True), [], _WANTED, spot_only) == []
+    assert feasible(DurableFloor(min=1), [], _WANTED.annotation(STRICT, "true"), spot_only) == []
+
+
+def test_a_durable_node_that_is_no_candidate_still_holds_the_floor() -> None:
+    nodes = cluster_of(_BOTH).nodes
+    spot_alone = nodes.take(nodes.rows[1:])
+    assert DurableFloor(min=1).feasible(_WANTED.build(), spot_alone).tolist() == [False]
+
+
+def test_a_pod_without_a_controller_has_no_floor() -> None:
+    assert feasible(DurableFloor(min=1), [], pod("alone")) == ["durable", "spot"]
+
+
+def test_other_workloads_and_leaving_pods_do_not_count() -> None:
+    other = pod("api").owner("ReplicaSet", "api", "uid-api").on("durable")
+    leaving = replicas(1, 0)[0].field("metadata", "deletionTimestamp", value="2026-01-01T00:00:00Z")
+    assert feasible(DurableFloor(min=1), [other, leaving], _WANTED) == ["durable"]
