@@ -119,6 +119,12 @@ class Cache:
         with self._changed:
             return [self._pods[uid] for uid in uids if uid in self._pods]
 
+    def pods_of(self, namespace: str) -> list[Pod]:
+        """Looks at every pod there is: for people, not for requests."""
+        with self._changed:
+            pods = list(self._pods.values())
+        return [pod for pod in pods if pod.namespace == namespace]
+
     def assume(self, pod: Pod, node_name: str, accept: Callable[[Snapshot], bool]) -> bool:
         """Count the pod as on the node from now on, if the newest state is acceptable; nothing comes between.
 

@@ -9,6 +9,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
 from typing import Generic, Protocol, TypeVar
 
@@ -22,10 +23,11 @@ from cluster.snapshot import Snapshot
 from cluster.table import Rows
 from extender import protocol
 from extender.bind import Binder
+from extender.decisions import Decisions
 from extender.metrics import Metrics
 from extender.preempt import choose
 from extender.protocol import PreemptRequest, Request
-from scoring.policy import Policy
+from scoring.policy import Policy, weighted_sum
 from scoring.ranking import levels
 
 UNKNOWN_NODE = "node is not known to Tradewind yet"
@@ -74,11 +76,13 @@ class Verbs:
         policy_of: Callable[[Pod], Policy],
         metrics: Metrics,
         binder: Binder | None = None,
+        decisions: Decisions | None = None,
     ) -> None:
         self._cluster = cluster
         self._policy_of = policy_of
         self._metrics = metrics
         self.binder = binder
+        self._decisions = decisions
         self._waited: TTLCache[str, None] = TTLCache(4096, ttl=_UNKNOWN_NODE_MEMORY_SECONDS)
         self._filter_verb = _Verb("filter", protocol.decode, self._filter, _keep_all, HTTPStatus.OK)
         self._prioritize_verb = _Verb("prioritize", protocol.decode, self._prioritize, _prefer_none)
@@ -119,6 +123,7 @@ class Verbs:
             _log.warning("%s request refused: %s", verb.name, error)
             return Answer(protocol.encode_error(str(error)), "malformed", verb.malformed_status)
         if not self._cluster.synced:
+            self._stand_aside(request, "the cluster state was not complete yet")
             return Answer(verb.indifferent(request), "not_synced")
         try:
             answer = Answer(await verb.decide(request), "ok")
@@ -126,6 +131,7 @@ class Verbs:
             _log.exception(
                 "%s failed for pod %s; it is answered as if we were not there", verb.name, request.pod
             )
+            self._stand_aside(request, f"answering {verb.name} failed, the log says how")
             return Answer(verb.indifferent(request), "failed")
         _log.debug("%s answered for pod %s", verb.name, request.pod)
         return answer
@@ -133,10 +139,16 @@ class Verbs:
     async def _filter(self, request: Request) -> bytes:
         snapshot, rows = await self._rows(request)
         known = np.flatnonzero(rows >= 0)
-        verdict = self._policy_of(request.pod).filter(request.pod, snapshot.nodes.take(rows[known]))
+        policy, nodes = self._policy_of(request.pod), snapshot.nodes.take(rows[known])
+        verdict = policy.filter(request.pod, nodes)
         failed: dict[str, str] = {}
         unresolvable = {request.names[index]: UNKNOWN_NODE for index in np.flatnonzero(rows < 0).tolist()}
         kept = self._spare_refused(request, known[verdict.feasible].tolist(), unresolvable)
+        if self._decisions is not None:
+            apart = dict(unresolvable)
+            _after_the_answer(
+                partial(self._decisions.filtered, request.pod, policy, nodes, verdict, apart=apart)
+            )
         for rule, rejected in verdict.rejections:
             self._metrics.rejected.labels(rule.name).inc(rejected.size)
             reasons = failed if rule.resolvable else unresolvable
@@ -157,7 +169,11 @@ class Verbs:
     async def _prioritize(self, request: Request) -> bytes:
         snapshot, rows = await self._rows(request)
         known = np.flatnonzero(rows >= 0)
-        totals = self._policy_of(request.pod).total(request.pod, snapshot.nodes.take(rows[known]))
+        policy, nodes = self._policy_of(request.pod), snapshot.nodes.take(rows[known])
+        terms = tuple(policy.terms(request.pod, nodes))
+        totals = weighted_sum(terms, len(nodes))
+        if self._decisions is not None:
+            _after_the_answer(partial(self._decisions.ranked, request.pod, policy, nodes, terms, totals))
         scores = np.zeros(len(request.names), np.int64)
         scores[known] = levels(totals)
         return protocol.encode_priorities(request.names, scores.tolist())
@@ -166,6 +182,10 @@ class Verbs:
         cache = self._cluster.cache
         chosen = choose(request, cache.snapshot(), cache, self._policy_of(request.pod))
         return protocol.encode_preempt(chosen)
+
+    def _stand_aside(self, request: Request | PreemptRequest, why: str) -> None:
+        if self._decisions is not None and isinstance(request, Request):
+            _after_the_answer(partial(self._decisions.stood_aside, request.pod, why))
 
     async def _rows(self, request: Request) -> tuple[Snapshot, Rows]:
         """The newest snapshot and the rows in it of the request's nodes, -1 for a node that it lacks."""
@@ -186,6 +206,11 @@ class Verbs:
             self._metrics.unknown.inc(missing.size)
             _log.warning("node %s is not in the cluster state", request.names[int(missing[0])])
         return snapshot, rows
+
+
+def _after_the_answer(record: Callable[[], None]) -> None:
+    """kube-scheduler does not wait for our memory, and no fault in it can change the answer."""
+    asyncio.get_running_loop().call_soon(record)
 
 
 def _lookup(snapshot: Snapshot, request: Request) -> Rows:

@@ -1,6 +1,6 @@
 """The rules in force, applied together."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -56,8 +56,12 @@ class Policy:
                 yield Term(rule, weight, rule.score(pod, nodes))
 
     def total(self, pod: Pod, nodes: Nodes) -> Scores:
-        """(N,) weighted sum of the scores."""
-        total = np.zeros(len(nodes))
-        for term in self.terms(pod, nodes):
-            total += term.weight * term.scores
-        return total
+        return weighted_sum(self.terms(pod, nodes), len(nodes))
+
+
+def weighted_sum(terms: Iterable[Term], count: int) -> Scores:
+    """(N,) the totals of `count` nodes."""
+    total = np.zeros(count)
+    for term in terms:
+        total += term.weight * term.scores
+    return total

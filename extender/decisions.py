@@ -1,0 +1,201 @@
+"""What was decided for which pod, kept for a while for people who ask why.
+
+A record is made after the answer has gone out, but on the thread of the next answer, and there may be
+thousands. So it holds the best nodes and a few examples of the others as small columns, which keep no
+snapshot alive; words and sentences are made when somebody asks.
+"""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+from cachetools import TTLCache
+
+from cluster.objects import Pod
+from cluster.snapshot import Floats, Nodes
+from cluster.table import Mask, Rows
+from scoring.policy import Policy, Term, Verdict, weighted_sum
+from scoring.ranking import Levels, levels
+from scoring.rules import Scorer, Scores
+from scoring.scorers.price import Price, pod_cost
+
+
+class Detail(NamedTuple):
+    """How much of one decision is kept."""
+
+    ranked: int = 10  # nodes, the best first; and beside them the one with the best price
+    examples: int = 10  # nodes that one rule rejected, the cheapest first
+    candidates: int = 100  # names; nobody reads more
+
+
+BRIEF = Detail()
+
+
+class Rejected(msgspec.Struct, frozen=True, gc=False):
+    rule: str
+    reason: str
+    resolvable: bool
+    count: int
+    names: tuple[str, ...]  # examples
+    costs: Floats  # (E,) dollars an hour of the pod there, NaN where unknown
+
+
+class Filtering(msgspec.Struct, frozen=True, gc=False):
+    cluster_nodes: int  # how many there were, asked about or not
+    candidates: int
+    names: tuple[str, ...]  # of candidates
+    passed: int
+    rejected: tuple[Rejected, ...]  # in the order of the rules
+
+
+class Ranking(msgspec.Struct, frozen=True, gc=False):
+    """T nodes by S scorers, the best first."""
+
+    count: int  # of all nodes that were ranked
+    best_count: int  # of those that share the best total
+    scorers: tuple[tuple[Scorer, float], ...]  # with their weights, those of weight 0 left out
+    names: tuple[str, ...]
+    ranks: Rows  # (T,) from 1; equal totals share one
+    levels: Levels  # (T,) as answered
+    totals: Scores  # (T,)
+    scores: Scores  # (S, T)
+    costs: Floats  # (T,) dollars an hour of the pod there, NaN where unknown
+    prices: Floats  # (T,) dollars an hour of the node
+    median_prices: Floats  # (T,) the same over a longer time
+    interruption_rates: Floats  # (T,)
+    durable: Mask  # (T,)
+
+
+class Decision(msgspec.Struct, frozen=True, gc=False):
+    """The newest answers about one pod."""
+
+    uid: str
+    decided_at: float  # seconds since 1970
+    attempts: int = 1  # filter requests
+    policy: Policy | None = None
+    filtering: Filtering | None = None  # None: another replica answered, or we stood aside
+    ranking: Ranking | None = None  # None: nobody asked, or another replica answered
+    stood_aside: str = ""  # why we answered as if we were not there
+
+
+class Decisions:
+    """The newest decision for each pod; the oldest are forgotten by number and by age."""
+
+    def __init__(self, most: int, age_seconds: float) -> None:
+        self._kept: TTLCache[tuple[str, str], Decision] = TTLCache(most, ttl=age_seconds)
+
+    def find(self, namespace: str, name: str) -> Decision | None:
+        found: Decision | None = self._kept.get((namespace, name))
+        return found
+
+    def filtered(
+        self, pod: Pod, policy: Policy, nodes: Nodes, verdict: Verdict, *, apart: Mapping[str, str]
+    ) -> None:
+        """Keep the answer to a filter request; `apart` are nodes that no rule rejected, with the reason."""
+        before = self._of(pod)
+        decision = filter_decision(pod, policy, nodes, verdict, apart=apart)
+        self._keep(pod, msgspec.structs.replace(decision, attempts=before.attempts + 1 if before else 1))
+
+    def ranked(self, pod: Pod, policy: Policy, nodes: Nodes, terms: Sequence[Term], totals: Scores) -> None:
+        before = self._of(pod) or Decision(pod.uid, time.time())
+        ranking = ranking_of(pod, nodes, terms, totals)
+        self._keep(pod, msgspec.structs.replace(before, policy=policy, ranking=ranking, stood_aside=""))
+
+    def stood_aside(self, pod: Pod, why: str) -> None:
+        before = self._of(pod) or Decision(pod.uid, time.time())
+        self._keep(pod, msgspec.structs.replace(before, decided_at=time.time(), stood_aside=why))
+
+    def _of(self, pod: Pod) -> Decision | None:
+        """A pod of the same name that is gone by now has no part in this."""
+        found = self.find(pod.namespace, pod.name)
+        return found if found is not None and found.uid == pod.uid else None
+
+    def _keep(self, pod: Pod, decision: Decision) -> None:
+        self._kept[pod.namespace, pod.name] = decision
+
+
+def filter_decision(
+    pod: Pod,
+    policy: Policy,
+    nodes: Nodes,
+    verdict: Verdict,
+    *,
+    apart: Mapping[str, str],
+    detail: Detail = BRIEF,
+) -> Decision:
+    passed = np.flatnonzero(verdict.feasible)
+    if apart:
+        passed = np.array([row for row in passed.tolist() if nodes.names[row] not in apart], np.intp)
+    known = nodes.cluster.table.row_of
+    unknown = [name for name in apart if name not in known]
+    filtering = Filtering(
+        cluster_nodes=len(known),
+        candidates=len(nodes) + len(unknown),
+        names=(*nodes.names[: detail.candidates], *unknown)[: detail.candidates],
+        passed=passed.size,
+        rejected=(*_rejected(pod, nodes, verdict, detail.examples), *_set_apart(apart, detail.examples)),
+    )
+    ranking = None
+    if passed.size == 1:  # kube-scheduler does not ask which of one node to prefer, but people ask its price
+        only = nodes.take(passed)
+        terms = tuple(policy.terms(pod, only))
+        ranking = ranking_of(pod, only, terms, weighted_sum(terms, 1), detail)
+    return Decision(pod.uid, time.time(), policy=policy, filtering=filtering, ranking=ranking)
+
+
+def ranking_of(
+    pod: Pod, nodes: Nodes, terms: Sequence[Term], totals: Scores, detail: Detail = BRIEF
+) -> Ranking | None:
+    if not len(nodes):
+        return None
+    rows = _best_first(totals, detail.ranked)
+    rows = np.append(rows, [row for row in _favourite_by_price(terms) if row not in rows]).astype(np.intp)
+    kept, kept_totals = nodes.take(rows), totals[rows]
+    ranks = np.searchsorted(-kept_totals, -kept_totals, side="left") + 1
+    ranks[-1] = np.count_nonzero(totals > kept_totals[-1]) + 1
+    return Ranking(
+        count=len(nodes),
+        best_count=int(np.count_nonzero(totals == kept_totals[0])),
+        scorers=tuple((term.rule, term.weight) for term in terms),
+        names=tuple(kept.names),
+        ranks=ranks,
+        levels=levels(np.append(kept_totals, totals.min()))[:-1],  # the best and the worst set the scale
+        totals=kept_totals,
+        scores=np.array([term.scores[rows] for term in terms]).reshape(len(terms), rows.size),
+        costs=pod_cost(pod, kept),
+        prices=kept.price,
+        median_prices=kept.median_price,
+        interruption_rates=kept.interruption_rate,
+        durable=kept.durable,
+    )
+
+
+def _favourite_by_price(terms: Sequence[Term]) -> list[int]:
+    return [int(term.scores.argmax()) for term in terms if term.rule.name == Price.name]
+
+
+def _best_first(totals: Scores, most: int) -> Rows:
+    """The rows of the largest totals; of equal ones the first."""
+    rows = np.arange(totals.size)
+    if totals.size > most:
+        rows = np.sort(np.argpartition(-totals, most - 1)[:most])
+    return rows[np.argsort(-totals[rows], kind="stable")]
+
+
+def _rejected(pod: Pod, nodes: Nodes, verdict: Verdict, examples: int) -> Iterator[Rejected]:
+    if not verdict.rejections:
+        return
+    costs = pod_cost(pod, nodes)
+    for rule, rows in verdict.rejections:
+        cheapest = rows[_best_first(-np.where(np.isnan(costs), np.inf, costs)[rows], examples)]
+        names = tuple(nodes.names[row] for row in cheapest.tolist())
+        yield Rejected(rule.name, rule.reason, rule.resolvable, rows.size, names, costs[cheapest])
+
+
+def _set_apart(apart: Mapping[str, str], examples: int) -> Iterator[Rejected]:
+    for reason in dict.fromkeys(apart.values()):
+        names = [name for name, why in apart.items() if why == reason]
+        kept = tuple(names[:examples])
+        yield Rejected("", reason, False, len(names), kept, np.full(len(kept), np.nan))
