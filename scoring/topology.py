@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 
+import msgspec
 import numpy as np
 
 from cluster.constraints import PodTerm
 from cluster.groups import PodGroup
 from cluster.objects import Pod
+from cluster.selectors import matches
 from cluster.snapshot import Amounts, Cluster
 from cluster.table import NodeTable, Rows
 from scoring.rules import Mask
@@ -21,6 +23,16 @@ def matching(cluster: Cluster, term: PodTerm) -> list[PodGroup]:
         for group in present(cluster, cluster.placed.group_index.candidates(term.selector, named))
         if term.matches(group.namespace, dict(group.labels), cluster.namespace_labels(group.namespace))
     ]
+
+
+def widened(term: PodTerm) -> PodTerm:
+    """The term as kube-scheduler 1.34 to 1.36 reads it in a pod that waits (kubernetes #141526).
+
+    A selector of namespaces that accepts one without labels, such as NotIn or DoesNotExist, accepts all.
+    """
+    if term.namespace_selector is None or not matches(term.namespace_selector, {}):
+        return term
+    return msgspec.structs.replace(term, namespace_selector=())
 
 
 def repelling(cluster: Cluster, pod: Pod) -> dict[str, list[PodGroup]]:

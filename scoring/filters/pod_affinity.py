@@ -1,13 +1,15 @@
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from cluster.constraints import PodTerm
 from cluster.objects import Pod
 from cluster.snapshot import Cluster, Nodes
 from cluster.table import Rows
 from scoring.rules import Mask
-from scoring.topology import beside, matching, rows_with
+from scoring.topology import beside, matching, rows_with, widened
 
 
 @dataclass(frozen=True)
@@ -22,24 +24,29 @@ class PodAffinity:
     reason: ClassVar[str] = "not near any pod that the pod's affinity asks for"
     resolvable: ClassVar[bool] = False
 
+    widened_namespaces: bool = (
+        False  # read namespace selectors as kube-scheduler 1.34 to 1.36 does: `widened`
+    )
+
     def feasible(self, pod: Pod, nodes: Nodes) -> Mask:
         if not pod.affinity:
             return np.ones(len(nodes), np.bool_)
         cluster = nodes.cluster
-        keys = {term.topology_key for term in pod.affinity}
-        rows = _wanted(cluster, pod)
+        terms = [widened(term) if self.widened_namespaces else term for term in pod.affinity]
+        keys = {term.topology_key for term in terms}
+        rows = _wanted(cluster, terms)
         near = np.stack([beside(cluster.table, key, rows) for key in keys])
-        if not near.any() and _wants_itself(cluster, pod):
+        if not near.any() and _wants_itself(cluster, pod, terms):
             near = np.stack([cluster.table.domains(key).members for key in keys])
         return near.all(axis=0).take(nodes.rows)
 
 
-def _wanted(cluster: Cluster, pod: Pod) -> Rows:
+def _wanted(cluster: Cluster, terms: Sequence[PodTerm]) -> Rows:
     """The nodes that have pods which match all terms."""
-    first, *others = (matching(cluster, term) for term in pod.affinity)
+    first, *others = (matching(cluster, term) for term in terms)
     return rows_with(cluster, set(first).intersection(*others))
 
 
-def _wants_itself(cluster: Cluster, pod: Pod) -> bool:
+def _wants_itself(cluster: Cluster, pod: Pod, terms: Sequence[PodTerm]) -> bool:
     namespace_labels = cluster.namespace_labels(pod.namespace)
-    return all(term.matches(pod.namespace, pod.labels, namespace_labels) for term in pod.affinity)
+    return all(term.matches(pod.namespace, pod.labels, namespace_labels) for term in terms)

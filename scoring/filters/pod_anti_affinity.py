@@ -6,7 +6,7 @@ import numpy as np
 from cluster.objects import Pod
 from cluster.snapshot import Nodes
 from scoring.rules import Mask
-from scoring.topology import beside, matching, repelling, rows_with
+from scoring.topology import beside, matching, repelling, rows_with, widened
 
 
 @dataclass(frozen=True)
@@ -19,9 +19,12 @@ class PodAntiAffinity:
     reason: ClassVar[str] = "too near to pods from which anti-affinity keeps the pod apart"
     resolvable: ClassVar[bool] = True
 
+    widened_namespaces: bool = False  # as for PodAffinity
+
     def feasible(self, pod: Pod, nodes: Nodes) -> Mask:
         cluster = nodes.cluster
-        avoided = [(term.topology_key, matching(cluster, term)) for term in pod.anti_affinity]
+        terms = [widened(term) if self.widened_namespaces else term for term in pod.anti_affinity]
+        avoided = [(term.topology_key, matching(cluster, term)) for term in terms]
         excluded = np.zeros(len(cluster.table), np.bool_)
         for key, groups in (*avoided, *repelling(cluster, pod).items()):
             if groups:

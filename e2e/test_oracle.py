@@ -1,0 +1,187 @@
+"""Our own rules against kube-scheduler's: what it offers to an extender are the nodes that passed its own.
+
+Random clusters, at rest: the extender rejects every node, so that no pod is ever placed. The environment
+variable TRADEWIND_ORACLE_CASES says how many pods are judged, TRADEWIND_ORACLE_SEED the first cluster's seed.
+"""
+
+import math
+import os
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+import pytest
+from kubernetes.config import new_client_from_config
+
+from cluster.cache import Cache
+from cluster.objects import read_pod
+from cluster.reflector import Reflector
+from cluster.snapshot import Nodes
+from e2e import fake, outcomes, scheduler
+from e2e.api import MERGE_PATCH, Api
+from e2e.conftest import AddNodes, StartScheduler
+from e2e.objects import Object
+from e2e.plane import ControlPlane
+from e2e.random_cluster import RandomCluster, random_cluster
+from e2e.recorder import Recorder, node_names
+from market.offers import offer_of
+from scoring.filters.pod_affinity import PodAffinity
+from scoring.filters.pod_anti_affinity import PodAntiAffinity
+from scoring.in_tree import IN_TREE
+from scoring.policy import Policy
+from scoring.rules import Filter
+
+pytestmark = pytest.mark.local_only
+
+_CASES = int(os.environ.get("TRADEWIND_ORACLE_CASES", "60"))
+_FIRST_SEED = int(os.environ.get("TRADEWIND_ORACLE_SEED", "1"))
+_CASES_A_CLUSTER = 20
+_SECONDS = 60.0
+
+# What kube-scheduler says in a pod's condition, in the words of its plugins. A node that lacks resources is
+# counted once for each of them, so those numbers say less than the others.
+_RULES = {
+    "node(s) were unschedulable": "unschedulable",
+    "node(s) had untolerated taint(s)": "taints",
+    "node(s) didn't match Pod's node affinity/selector": "node_affinity",
+    "node(s) didn't have free ports for the requested pod ports": "host_ports",
+    "node(s) didn't match pod topology spread constraints": "topology_spread",
+    "node(s) didn't match pod topology spread constraints (missing required label)": "topology_spread",
+    "node(s) didn't match pod affinity rules": "pod_affinity",
+    "node(s) didn't match pod anti-affinity rules": "pod_anti_affinity",
+    "node(s) didn't satisfy existing pods anti-affinity rules": "pod_anti_affinity",
+}
+# Where a pod names its nodes kube-scheduler does not look at any other, and does not say what else they lack.
+_NAMED_NODES_ONLY = ("didn't satisfy plugin(s) [NodeAffinity]", "pod affinity terms conflict")
+
+# In this version kube-scheduler reads some selectors of namespaces otherwise than they are documented.
+_AS_IN_THIS_VERSION: dict[type[Filter], Filter] = {
+    PodAffinity: PodAffinity(widened_namespaces=True),
+    PodAntiAffinity: PodAntiAffinity(widened_namespaces=True),
+}
+_ours = Policy(filters=tuple(_AS_IN_THIS_VERSION.get(rule) or rule() for rule in IN_TREE), scorers=())
+
+
+class Judgement(NamedTuple):
+    feasible: frozenset[str]
+    rejected_by: Mapping[str, int] | None  # rule to how many nodes it was the first to reject; None if unsaid
+
+
+@pytest.mark.parametrize("seed", range(_FIRST_SEED, _FIRST_SEED + math.ceil(_CASES / _CASES_A_CLUSTER)))
+def test_our_rules_admit_the_nodes_that_kube_scheduler_admits(
+    seed: int, plane: ControlPlane, api: Api, add_nodes: AddNodes, start_scheduler: StartScheduler
+) -> None:
+    drawn = random_cluster(seed, _CASES_A_CLUSTER)
+    add_nodes(*drawn.nodes)
+    with _filled(api, drawn):
+        nodes = _nodes(plane.kubeconfig)
+        waiting = _waiting(api)
+        ours = {name: _judge(pod, nodes) for name, pod in waiting.items()}
+        theirs = _kube_scheduler(api, set(waiting), start_scheduler)
+    assert len(waiting) == _CASES_A_CLUSTER
+    differences = [_describe(waiting[name], ours[name], theirs[name]) for name in waiting]
+    assert not any(differences), "\n".join(filter(None, differences))
+    assert any(0 < len(judgement.feasible) < len(nodes) for judgement in ours.values())
+
+
+@contextmanager
+def _filled(api: Api, drawn: RandomCluster) -> Iterator[None]:
+    names = [namespace["metadata"]["name"] for namespace in drawn.namespaces]
+    try:
+        for namespace in drawn.namespaces:
+            fake.create_namespace(api, namespace["metadata"]["name"])
+        changes = [
+            (f"/api/v1/namespaces/{name}", each) for name, each in zip(names, drawn.namespaces, strict=True)
+        ]
+        api.concurrently("PATCH", changes, MERGE_PATCH)
+        api.create_all([*drawn.placed, *drawn.waiting])
+        labels = [(path, {"metadata": {"labels": labels}}) for path, labels in drawn.relabelled]
+        api.concurrently("PATCH", labels, MERGE_PATCH)
+        ended = [(f"{path}/status", {"status": {"phase": "Succeeded"}}) for path in drawn.finished]
+        api.concurrently("PATCH", ended, MERGE_PATCH)
+        api.concurrently("DELETE", [(path, None) for path in drawn.deleting])
+        yield
+    finally:
+        for name in names:
+            fake.remove_namespace(api, name)
+
+
+def _nodes(kubeconfig: Path) -> Nodes:
+    """What Tradewind sees of the cluster."""
+    cache = Cache(offer_of)
+    reflector = Reflector(new_client_from_config(str(kubeconfig)), cache)
+    reflector.start()
+    try:
+        assert reflector.wait_synced(_SECONDS)
+        return cache.snapshot().nodes
+    finally:
+        reflector.stop()
+
+
+def _waiting(api: Api) -> dict[str, Object]:
+    pods = api.read("/api/v1/pods", fieldSelector="spec.nodeName=")["items"]
+    return {pod["metadata"]["name"]: pod for pod in pods}
+
+
+def _judge(pod: Object, nodes: Nodes) -> Judgement:
+    verdict = _ours.filter(read_pod(msgspec.json.encode(pod)), nodes)
+    feasible = frozenset(nodes.names[row] for row in np.flatnonzero(verdict.feasible).tolist())
+    return Judgement(feasible, {rule.name: rows.size for rule, rows in verdict.rejections})
+
+
+def _kube_scheduler(api: Api, waiting: set[str], start_scheduler: StartScheduler) -> dict[str, Judgement]:
+    with Recorder(rejects=True) as recorder:
+        entry = scheduler.extender(recorder.url)
+        running = start_scheduler(
+            scheduler.configuration(extenders=[entry], percentage_of_nodes_to_score=100)
+        )
+        messages = _messages(api, waiting)
+        running.kill()
+        return {name: _judged(recorder, name, message) for name, message in messages.items()}
+
+
+def _messages(api: Api, waiting: set[str]) -> dict[str, str]:
+    """What kube-scheduler writes on each pod when it has tried every node, whoever rejected it."""
+    messages: dict[str, str] = {}
+    for change in api.changes("/api/v1/pods", _SECONDS, fieldSelector="spec.nodeName="):
+        for condition in change.object.get("status", {}).get("conditions", ()):
+            if condition["type"] == "PodScheduled" and condition["status"] == "False":
+                assert condition["reason"] == "Unschedulable", condition
+                messages[change.object["metadata"]["name"]] = condition["message"]
+        if messages.keys() >= waiting:
+            return messages
+    raise outcomes.NotSeenError(f"no verdict on {sorted(waiting - messages.keys())} within {_SECONDS:.0f} s")
+
+
+def _judged(recorder: Recorder, name: str, message: str) -> Judgement:
+    offers = {frozenset(node_names(seen.arguments)) for seen in recorder.requests("filter", name)}
+    assert len(offers) <= 1, f"kube-scheduler changed its mind about {name}: {offers}"
+    feasible = next(iter(offers), frozenset())
+    if any(said in message for said in _NAMED_NODES_ONLY):
+        return Judgement(feasible, None)
+    rejected_by: Counter[str] = Counter()
+    for count, reason in re.findall(r"(\d+) ([^,]+?)(?:,|\.(?: |$))", message.partition(": ")[2]):
+        rejected_by[_RULES.get(reason, reason)] += int(count)
+    return Judgement(feasible, rejected_by)
+
+
+def _describe(pod: Object, ours: Judgement, theirs: Judgement) -> str:
+    """Empty where both agree, on the nodes and on how many of them each rule rejected."""
+    said = {} if theirs.rejected_by is None else theirs.rejected_by
+    compared = set(_RULES.values()) if theirs.rejected_by is not None else set()
+    differing = [
+        rule for rule in sorted(compared) if (ours.rejected_by or {}).get(rule, 0) != said.get(rule, 0)
+    ]
+    if ours.feasible == theirs.feasible and not differing:
+        return ""
+    return (
+        f"{pod['metadata']['name']}: only ours admit {sorted(ours.feasible - theirs.feasible)}, "
+        f"only kube-scheduler's admit {sorted(theirs.feasible - ours.feasible)}, "
+        f"rejected by ours {ours.rejected_by}, by kube-scheduler's {dict(said)}; "
+        f"labels {pod['metadata'].get('labels')}, {msgspec.json.encode(pod['spec']).decode()}"
+    )
