@@ -125,6 +125,10 @@ class Cache:
             pods = list(self._pods.values())
         return [pod for pod in pods if pod.namespace == namespace]
 
+    def all_pods(self) -> list[Pod]:
+        with self._changed:
+            return list(self._pods.values())
+
     def assume(self, pod: Pod, node_name: str, accept: Callable[[Snapshot], bool]) -> bool:
         """Count the pod as on the node from now on, if the newest state is acceptable; nothing comes between.
 

@@ -23,6 +23,8 @@ from cluster.wire import (
 )
 
 ANNOTATION_PREFIX = "tradewind.dev/"
+# Among the pods of a ReplicaSet, those with the lowest cost are deleted first; 0 where there is none.
+DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 
 _FINISHED = frozenset({"Succeeded", "Failed"})
 
@@ -48,7 +50,7 @@ class Pod(msgspec.Struct, frozen=True):
     name: str
     uid: str
     labels: Mapping[str, str]
-    annotations: Mapping[str, str]  # only tradewind.dev/...
+    annotations: Mapping[str, str]  # only tradewind.dev/... and DELETION_COST
     requests: Mapping[str, int]  # cpu in millicores, all others in whole units; "pods" is always 1
     limits: Mapping[str, int]  # the same units; what is not limited is left out
     node_name: str = ""
@@ -172,7 +174,11 @@ def _name(metadata: Metadata, kind: str) -> str:
 
 
 def _ours(annotations: Mapping[str, str] | None) -> dict[str, str]:
-    return {k: v for k, v in (annotations or {}).items() if k.startswith(ANNOTATION_PREFIX)}
+    return {
+        key: value
+        for key, value in (annotations or {}).items()
+        if key.startswith(ANNOTATION_PREFIX) or key == DELETION_COST
+    }
 
 
 def _named(data: bytes | msgspec.Raw, kind: str) -> str:

@@ -25,6 +25,11 @@ StartScheduler = Callable[[Mapping[str, Any]], Process]
 _numbers = itertools.count(1)
 
 
+def next_name(kind: str) -> str:
+    """For a process, whose log carries it."""
+    return f"{kind}-{next(_numbers)}"
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--kind", action="store_true", help="run on a kind cluster (needs Docker)")
 
@@ -104,7 +109,7 @@ def start_scheduler(plane: ControlPlane) -> Iterator[StartScheduler]:
     started: list[Process] = []
 
     def start(configuration: Mapping[str, Any]) -> Process:
-        started.append(plane.start_scheduler(configuration, f"kube-scheduler-{next(_numbers)}"))
+        started.append(plane.start_scheduler(configuration, next_name("kube-scheduler")))
         return started[-1]
 
     yield start
@@ -123,7 +128,7 @@ def role_kubeconfig(plane: ControlPlane, api: Api) -> Path:
 
 @pytest.fixture
 def tradewind(plane: ControlPlane, role_kubeconfig: Path) -> Iterator[Tradewind]:
-    service = Tradewind(plane.workspace, role_kubeconfig, name=f"tradewind-{next(_numbers)}")
+    service = Tradewind(plane.workspace, role_kubeconfig, name=next_name("tradewind"))
     yield service
     service.stop()
 

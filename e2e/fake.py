@@ -5,7 +5,8 @@ with a grace period of 0.
 """
 
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 from e2e import objects, outcomes
 from e2e.api import MERGE_PATCH, Api, ApiError, path
@@ -23,6 +24,17 @@ def add_nodes(api: Api, nodes: Iterable[Object]) -> list[str]:
     patches = [(path(node), {"spec": {"taints": node["spec"]["taints"]}}) for node in wanted]
     api.concurrently("PATCH", patches, MERGE_PATCH)
     return [node["metadata"]["name"] for node in wanted]
+
+
+@contextmanager
+def existing(api: Api, wanted: Iterable[Object]) -> Iterator[None]:
+    """These objects for as long as the test needs them."""
+    created = [api.create(obj) for obj in wanted]
+    try:
+        yield
+    finally:
+        for obj in created:
+            api.delete(path(obj))
 
 
 def remove_nodes(api: Api, names: Iterable[str]) -> None:

@@ -1,5 +1,6 @@
 """The account and the roles of the shipped manifests, so that the service runs in tests with no more."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import yaml
@@ -9,11 +10,21 @@ from e2e.plane import ControlPlane
 
 NAMESPACE = "tradewind-system"
 SERVICE_ACCOUNT = "tradewind"
+_COMPONENTS = Path(__file__).parents[1] / "manifests" / "components"
 _BASE = Path(__file__).parents[1] / "manifests" / "base"
 _KINDS = ("Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
 
 
 def roles(plane: ControlPlane) -> list[Object]:
     """In the order of creation: the namespace comes first."""
-    rendered = list(yaml.safe_load_all(plane.kubectl("kustomize", str(_BASE))))
+    return _in_order(yaml.safe_load_all(plane.kubectl("kustomize", str(_BASE))))
+
+
+def component_roles(component: str) -> list[Object]:
+    """What a component adds to them."""
+    return _in_order(yaml.safe_load_all((_COMPONENTS / component / "rbac.yaml").read_text()))
+
+
+def _in_order(objects: Iterable[Object]) -> list[Object]:
+    rendered = list(objects)
     return [obj for kind in _KINDS for obj in rendered if obj["kind"] == kind]

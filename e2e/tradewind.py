@@ -1,7 +1,8 @@
 """The service under test, started as its users start it: a process of its own, configured by flags."""
 
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from e2e.certs import KeyPair
 from e2e.processes import Workspace, free_port
 
+_METRIC_SECONDS = 20.0
 CONFIGURATION = {"apiVersion": "tradewind.dev/v1alpha1", "kind": "TradewindConfiguration"}
 
 
@@ -36,10 +38,12 @@ class Tradewind:
         tls: Tls | None = None,
         name: str = "tradewind",
         environment: Mapping[str, str] | None = None,
+        switches: Sequence[str] = (),
     ) -> None:
         self._workspace = workspace
         self._name = name
         self._environment = environment
+        self._switches = switches
         port, probe_port = free_port(), free_port()
         self.url = f"{'https' if tls else 'http'}://127.0.0.1:{port}"
         self.probes = f"http://127.0.0.1:{probe_port}"
@@ -55,7 +59,7 @@ class Tradewind:
 
     def start(self) -> None:
         flags = [str(word) for flag in self._flags.items() for word in flag]
-        command = [sys.executable, "-m", "extender", "serve", *flags]
+        command = [sys.executable, "-m", "extender", "serve", *flags, *self._switches]
         self.process = self._workspace.start(self._name, command, self.url, self._environment)
         self.process.wait_healthy(f"{self.probes}/readyz")
 
@@ -67,6 +71,14 @@ class Tradewind:
         text = urllib3.request("GET", f"{self.probes}/metrics").data.decode()
         samples = (sample for family in text_string_to_metric_families(text) for sample in family.samples)
         return sum(sample.value for sample in samples if sample.name == name and sample.labels == labels)
+
+    def wait_metric(self, name: str, value: float, **labels: str) -> None:
+        """Until the time series has reached the value; there is no watch for metrics."""
+        deadline = time.monotonic() + _METRIC_SECONDS
+        while self.metric(name, **labels) < value:
+            if time.monotonic() > deadline:
+                raise AssertionError(f"{name}{labels} is {self.metric(name, **labels)}, not {value}")
+            time.sleep(0.1)
 
     def kill(self) -> None:
         self.process.kill()

@@ -1,20 +1,24 @@
-"""The command line: `tradewind serve`, `tradewind check-config`."""
+"""The command line: `tradewind serve`, `tradewind explain`, `tradewind check-config`."""
 
 import argparse
+import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 
 from cluster.errors import TradewindError
-from extender import config, logs, source
+from extender import config, logs, report, source
 from extender.app import VERSION
+from extender.client import fetch_explanation
+from extender.offline import explain_in_file
 from extender.serve import Options, Service
 from extender.tls import Certificates
 from scoring.rules import Filter
 
 _DEFAULT_PROBE_PORT = 8889
 _MEBIBYTE = 2**20
+_SERVER = "http://127.0.0.1:8888"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -36,6 +40,7 @@ def parser() -> argparse.ArgumentParser:
     _add_check_config(
         commands.add_parser("check-config", help="say what a configuration means, or what is wrong")
     )
+    _add_explain(commands.add_parser("explain", help="say why a pod is where it is, or why it is nowhere"))
     return top
 
 
@@ -43,6 +48,7 @@ def _add_serve(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
     add("--host", help="address to listen on (default: 127.0.0.1, with TLS 0.0.0.0)")
     add("--port", type=int, default=8888, help="port of the verbs (default: %(default)s)")
+    add("--probe-host", help="address of that port (default: the verbs' address)")
     add(
         "--probe-port",
         type=int,
@@ -74,6 +80,19 @@ def _add_serve(command: argparse.ArgumentParser) -> None:
         action="store_true",
         help="serve the bind verb: check once more, then bind (one replica only)",
     )
+    add(
+        "--protect-floor",
+        action="store_true",
+        help="annotate replicas that a durable floor needs, so that scaling down spares them",
+    )
+    add("--decisions", type=int, default=5000, metavar="N", help="kept to explain (default: %(default)s)")
+    add(
+        "--decision-age",
+        type=float,
+        default=3600,
+        metavar="SECONDS",
+        help="after which a decision is forgotten (default: %(default)s)",
+    )
     add("--log-format", choices=["auto", "json", "text"], default="auto")
     add("--log-level", choices=["debug", "info", "warning", "error"], default="info")
     command.set_defaults(run=_serve)
@@ -85,15 +104,20 @@ def _serve(options: argparse.Namespace) -> None:
     probe_port = options.probe_port
     if probe_port is None and options.client_ca_file:
         probe_port = _DEFAULT_PROBE_PORT
+    host = options.host or ("0.0.0.0" if certificates else "127.0.0.1")  # noqa: S104  guarded by TLS
     service = Service(
         Options(
-            host=options.host or ("0.0.0.0" if certificates else "127.0.0.1"),  # noqa: S104  guarded by TLS
+            host=host,
             port=options.port,
+            probe_host=options.probe_host or host,
             probe_port=probe_port,
             config=options.config,
             certificates=certificates,
             max_body_bytes=options.max_body_bytes,
+            decisions=options.decisions,
+            decision_age_seconds=options.decision_age,
             bind=options.bind,
+            protect_floor=options.protect_floor,
         ),
         source.choose(options.cluster, options.kubeconfig),
     )
@@ -108,6 +132,33 @@ def _certificates(options: argparse.Namespace) -> Certificates | None:
     if not options.tls_cert_file:
         return None
     return Certificates(options.tls_cert_file, options.tls_private_key_file, options.client_ca_file)
+
+
+def _add_explain(command: argparse.ArgumentParser) -> None:
+    add = command.add_argument
+    add("pod", metavar="NAMESPACE/POD")
+    add("--server", metavar="URL", help=f"of a running Tradewind (default: {_SERVER})")
+    add("--ca-file", type=Path, metavar="FILE", help="CA of that server's certificate")
+    add("--cluster", type=Path, metavar="FILE", help="ask no server: evaluate the pod in this cluster file")
+    add("--config", type=Path, metavar="FILE", help="with --cluster: the TradewindConfiguration to use")
+    add("--node", action="append", metavar="NAME", help="with --cluster: look at this node only, or these")
+    add("--json", action="store_true", help="print JSON, not text")
+    command.set_defaults(run=_explain)
+
+
+def _explain(options: argparse.Namespace) -> None:
+    namespace, _, name = options.pod.rpartition("/")
+    namespace = namespace or "default"
+    if options.cluster:
+        if options.server or options.ca_file:
+            raise TradewindError("--cluster asks no server: leave --server and --ca-file out")
+        told = explain_in_file(options.cluster, options.config, f"{namespace}/{name}", options.node or ())
+    elif options.config or options.node:
+        raise TradewindError("--config and --node go with --cluster; a server has decided already")
+    else:
+        told = fetch_explanation(options.server or _SERVER, namespace, name, options.ca_file)
+    columns = shutil.get_terminal_size((100, 24)).columns
+    print(told.model_dump_json(indent=2) if options.json else report.text(told, columns))
 
 
 def _add_check_config(command: argparse.ArgumentParser) -> None:

@@ -28,6 +28,9 @@ class Metrics:
         self.bindings = self._counter(
             "bindings", "Pods that kube-scheduler let us bind, by outcome.", "outcome"
         )
+        self.protected = self._counter(
+            "floor_replicas", "Replicas given a deletion cost, by outcome.", "outcome"
+        )
         self.reloads = self._counter("config_reloads", "Configuration documents read by result.", "result")
         self.config_ok = self._gauge("config_ok", "1 while the newest configuration document is in force.")
         self.config_ok.set(1)

@@ -12,11 +12,14 @@ from pathlib import Path
 import uvicorn
 import uvloop
 from fastapi import FastAPI
+from kubernetes.client import ApiClient
 
 from cluster.errors import TradewindError
-from extender.app import add_probes, add_verbs, new_app
+from extender.app import add_explain, add_probes, add_verbs, new_app
 from extender.bind import Binder
+from extender.decisions import Decisions
 from extender.events import warn_about_ourselves
+from extender.floor_guard import FloorGuard
 from extender.metrics import Metrics
 from extender.settings import Settings
 from extender.source import EXAMPLES, Source
@@ -27,17 +30,22 @@ from extender.verbs import Verbs
 _KEEP_ALIVE_SECONDS = 120
 _SHUTDOWN_SECONDS = 5
 _FILES_INTERVAL_SECONDS = 1.0
+_FLOOR_INTERVAL_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
 class Options:
     host: str
     port: int
+    probe_host: str
     probe_port: int | None  # None: probes and metrics are on `port` too
     config: Path | None
     certificates: Certificates | None
     max_body_bytes: int
+    decisions: int  # how many are kept for people who ask why
+    decision_age_seconds: float
     bind: bool = False
+    protect_floor: bool = False
 
 
 class Service:
@@ -53,40 +61,52 @@ class Service:
     def run(self) -> None:
         """Serve until SIGINT or SIGTERM; raise TradewindError for a port or a cluster that cannot be used."""
         with contextlib.ExitStack() as cleanup:
-            for app, port, context in self._apps():
-                server = _Server(app, self._options.host, port, context)
+            for app, host, port, context in self._apps():
+                server = _Server(app, host, port, context)
                 cleanup.callback(server.socket.close)
                 self._servers.append(server)
             self._source.start()
             cleanup.callback(self._source.stop)
             uvloop.run(self._run())
 
-    def _apps(self) -> Iterator[tuple[FastAPI, int, ssl.SSLContext | None]]:
+    def _apps(self) -> Iterator[tuple[FastAPI, str, int, ssl.SSLContext | None]]:
         verbs = new_app()
         policy_of = self._settings.policy_of
         binder = self._binder() if self._options.bind else None
-        answers = Verbs(self._source, policy_of, self._metrics, binder)
+        decisions = Decisions(self._options.decisions, self._options.decision_age_seconds)
+        answers = Verbs(self._source, policy_of, self._metrics, binder, decisions)
         add_verbs(verbs, answers, self._options.max_body_bytes)
         probes = verbs if self._options.probe_port is None else new_app()
         add_probes(probes, self._source, self._metrics, self._source.name)
-        yield verbs, self._options.port, self._tls.context if self._tls else None
+        add_explain(probes, decisions, self._source)
+        yield verbs, self._options.host, self._options.port, self._tls.context if self._tls else None
         if self._options.probe_port is not None:
-            yield probes, self._options.probe_port, None
+            yield probes, self._options.probe_host, self._options.probe_port, None
 
     def _binder(self) -> Binder:
+        return Binder(self._source.cache, self._api("--bind"), self._settings.policy_of, self._metrics)
+
+    def _floor_guard(self) -> FloorGuard:
+        api = self._api("--protect-floor")
+        return FloorGuard(self._source.cache, api, self._settings.policy_of, self._metrics)
+
+    def _api(self, wanted_by: str) -> ApiClient:
         if self._source.api is None:
-            raise TradewindError("--bind needs a live cluster, not one from a file")
-        return Binder(self._source.cache, self._source.api, self._settings.policy_of, self._metrics)
+            raise TradewindError(f"{wanted_by} needs a live cluster, not one from a file")
+        return self._source.api
 
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, self._stop)
         serving = [asyncio.create_task(server.serve(sockets=[server.socket])) for server in self._servers]
-        following = asyncio.create_task(self._follow_files())
+        background = [asyncio.create_task(self._follow_files())]
+        if self._options.protect_floor:
+            background.append(asyncio.create_task(self._guard_floors(self._floor_guard())))
         print(self._welcome(), flush=True)
         await asyncio.gather(*serving)
-        following.cancel()
+        for task in background:
+            task.cancel()
 
     def _stop(self) -> None:
         for server in self._servers:
@@ -98,6 +118,12 @@ class Service:
             await asyncio.to_thread(self._settings.refresh, self._on_refused)
             if self._tls:
                 self._tls.refresh()
+
+    async def _guard_floors(self, guard: FloorGuard) -> None:
+        while True:
+            await asyncio.sleep(_FLOOR_INTERVAL_SECONDS)
+            if self._source.synced:
+                await asyncio.to_thread(guard.run)
 
     def _on_refused(self, message: str) -> None:
         warn_about_ourselves(self._source.api, "ConfigurationRefused", message)

@@ -56,6 +56,10 @@ class DurableFloor:
             return np.ones(len(nodes), np.bool_)
         return nodes.durable.copy()
 
+    def required(self, pod: Pod, total: int) -> int:
+        """How many of the `total` replicas of the pod's workload must be on durable nodes."""
+        return self._of(pod).replicas(total)
+
     def _of(self, pod: Pod) -> _Floor:
         own = pod.annotations
         strict = {"true": True, "false": False}.get(own.get(STRICT, "").lower(), self.strict)

@@ -8,7 +8,7 @@ from kubernetes.client import ApiClient, Configuration
 from cluster.cache import Cache
 from cluster.reflector import Reflector
 from cluster.watch import Pace, Watch
-from tests.builders import price_of
+from tests.builders import offer_of
 from tests.cluster.scripted import PATIENCE_SECONDS, ScriptedApi
 
 # Long enough that no read ends by itself before the patience of the test does.
@@ -27,7 +27,7 @@ def api() -> Iterator[ScriptedApi]:
 
 @pytest.fixture
 def cache() -> Cache:
-    return Cache(price_of)
+    return Cache(offer_of)
 
 
 @pytest.fixture

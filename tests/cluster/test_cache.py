@@ -13,14 +13,14 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from cluster.cache import Cache
 from cluster.objects import Node, Pod
 from cluster.snapshot import Snapshot
-from tests.builders import NodeBuilder, PodBuilder, namespace, node, pod, price_of
+from tests.builders import NodeBuilder, PodBuilder, namespace, node, pod, offer_of
 from tests.strategies import NODE_NAMES, nodes, plain_pods
 
 
 class CacheMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
-        self.cache = Cache(price_of)
+        self.cache = Cache(offer_of)
         self.nodes: dict[str, Node] = {}
         self.pods: dict[str, Pod] = {}
         self.seen: list[tuple[Snapshot, list[bytes]]] = []
@@ -75,7 +75,7 @@ class CacheMachine(RuleBasedStateMachine):
             requested = dict(zip(columns.resource_rows, columns.requested[:, row].tolist(), strict=True))
             assert _without_zeros(allocatable) == _without_zeros(dict(self.nodes[name].allocatable))
             assert _without_zeros(requested) == _without_zeros(self._requested(name))
-            assert np.array_equal(columns.price[row], price_of(self.nodes[name]), equal_nan=True)
+            assert np.array_equal(columns.price[row], offer_of(self.nodes[name]), equal_nan=True)
 
     @invariant()
     def what_was_handed_out_never_changes(self) -> None:
@@ -96,7 +96,7 @@ TestCacheAgainstNaiveSum = CacheMachine.TestCase
 
 
 def test_resources_are_the_rows_and_nodes_the_columns() -> None:
-    cache = Cache(price_of)
+    cache = Cache(offer_of)
     cache.apply_node(node("a").cpu(4).memory("1Gi").pods(10).price(0.25).build())
     cache.apply_node(node("b").cpu(8).memory("2Gi").pods(20).build())
     cache.apply_pod(pod("x").requests(cpu="500m").on("b").build())
@@ -111,7 +111,7 @@ def test_resources_are_the_rows_and_nodes_the_columns() -> None:
 
 
 def test_more_nodes_than_there_was_room_for() -> None:
-    cache = Cache(price_of)
+    cache = Cache(offer_of)
     for number in range(500):
         cache.apply_node(node(f"n-{number}").cpu(number).price(number).build())
     columns = cache.snapshot().nodes
@@ -120,7 +120,7 @@ def test_more_nodes_than_there_was_room_for() -> None:
 
 
 def test_the_order_of_pods_and_nodes_has_no_meaning() -> None:
-    early, late = Cache(price_of), Cache(price_of)
+    early, late = Cache(offer_of), Cache(offer_of)
     built = pod("x").requests({"nvidia.com/gpu": 2}, cpu=1).on("a").build()
     early.apply_pod(built)
     early.apply_node(node("a").build())
@@ -132,7 +132,7 @@ def test_the_order_of_pods_and_nodes_has_no_meaning() -> None:
 
 
 def test_columns_are_read_only() -> None:
-    cache = Cache(price_of)
+    cache = Cache(offer_of)
     cache.apply_node(node("a").build())
     columns = cache.snapshot().nodes
     taken = columns.take(np.array([0]))
@@ -143,7 +143,7 @@ def test_columns_are_read_only() -> None:
 
 
 def test_a_snapshot_is_made_only_when_something_changed() -> None:
-    cache = Cache(price_of)
+    cache = Cache(offer_of)
     cache.apply_node(node("a").build())
     before = cache.snapshot()
     cache.apply_node(node("a").build())
@@ -158,7 +158,7 @@ def test_a_snapshot_is_made_only_when_something_changed() -> None:
 
 
 def test_a_batch_is_seen_all_at_once_and_readers_do_not_wait_for_it() -> None:
-    cache = Cache(price_of)
+    cache = Cache(offer_of)
     cache.apply_node(node("a").build())
     with cache.batch():
         cache.apply_node(node("b").build())
@@ -168,7 +168,7 @@ def test_a_batch_is_seen_all_at_once_and_readers_do_not_wait_for_it() -> None:
 
 
 def test_a_batch_that_fails_shows_what_it_did() -> None:
-    cache = Cache(price_of)
+    cache = Cache(offer_of)
     with suppress(KeyError), cache.batch():
         cache.apply_node(node("a").build())
         raise KeyError
@@ -189,7 +189,7 @@ def test_a_price_that_cannot_be_told_changes_nothing() -> None:
 
 
 def test_waiting_for_a_node_ends_when_it_comes() -> None:
-    cache = Cache(price_of)
+    cache = Cache(offer_of)
     assert not cache.wait_for_nodes(["a"], timeout=0)
     applying = threading.Timer(0.01, cache.apply_node, [node("a").build()])
     applying.start()
@@ -198,7 +198,7 @@ def test_waiting_for_a_node_ends_when_it_comes() -> None:
 
 
 def test_counts() -> None:
-    cache = Cache(price_of)
+    cache = Cache(offer_of)
     cache.apply_node(node("a").build())
     cache.apply_pod(pod("x").build())
     cache.apply_pod(pod("y").build())

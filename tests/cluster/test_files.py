@@ -8,7 +8,7 @@ import yaml
 from cluster.cache import Cache
 from cluster.errors import ClusterFileError
 from cluster.files import load
-from tests.builders import NamespaceBuilder, NodeBuilder, PodBuilder, namespace, node, pod, price_of
+from tests.builders import NamespaceBuilder, NodeBuilder, PodBuilder, namespace, node, pod, offer_of
 
 Built = NodeBuilder | PodBuilder | NamespaceBuilder
 
@@ -22,7 +22,7 @@ OBJECTS: Sequence[Built] = [
 
 @pytest.fixture
 def cache() -> Cache:
-    return Cache(price_of)
+    return Cache(offer_of)
 
 
 def documents(objects: Sequence[Built]) -> list[object]:
@@ -127,7 +127,7 @@ def test_namespaces_of_pods_are_implied_with_their_label(tmp_path: Path) -> None
     file = tmp_path / "cluster.json"
     listed = namespace("shop").label("team", "blue")
     file.write_bytes(as_json([pod("x").namespace("new"), pod("y").namespace("shop"), listed]))
-    load(file, Recording(price_of))
+    load(file, Recording(offer_of))
     assert sorted(applied, key=str) == [namespace("new").build(), listed.build()]
 
 
