@@ -3,9 +3,10 @@
 import argparse
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from pathlib import Path
+from typing import TypeVar
 
 from cluster.errors import TradewindError
 from extender import config, logs, report, source
@@ -19,6 +20,8 @@ from scoring.rules import Filter
 _DEFAULT_PROBE_PORT = 8889
 _MEBIBYTE = 2**20
 _SERVER = "http://127.0.0.1:8888"
+
+Number = TypeVar("Number", int, float)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -85,10 +88,16 @@ def _add_serve(command: argparse.ArgumentParser) -> None:
         action="store_true",
         help="annotate replicas that a durable floor needs, so that scaling down spares them",
     )
-    add("--decisions", type=int, default=5000, metavar="N", help="kept to explain (default: %(default)s)")
+    add(
+        "--decisions",
+        type=_positive(int),
+        default=5000,
+        metavar="N",
+        help="how many are kept for explain (default: %(default)s)",
+    )
     add(
         "--decision-age",
-        type=float,
+        type=_positive(float),
         default=3600,
         metavar="SECONDS",
         help="after which a decision is forgotten (default: %(default)s)",
@@ -96,6 +105,16 @@ def _add_serve(command: argparse.ArgumentParser) -> None:
     add("--log-format", choices=["auto", "json", "text"], default="auto")
     add("--log-level", choices=["debug", "info", "warning", "error"], default="info")
     command.set_defaults(run=_serve)
+
+
+def _positive(number: type[Number]) -> Callable[[str], Number]:
+    def positive(text: str) -> Number:
+        value = number(text)
+        if not value > 0:
+            raise argparse.ArgumentTypeError(f"{text} is not above 0")
+        return value
+
+    return positive
 
 
 def _serve(options: argparse.Namespace) -> None:
@@ -147,8 +166,9 @@ def _add_explain(command: argparse.ArgumentParser) -> None:
 
 
 def _explain(options: argparse.Namespace) -> None:
-    namespace, _, name = options.pod.rpartition("/")
-    namespace = namespace or "default"
+    namespace, slash, name = options.pod.partition("/")
+    if not (namespace and slash and name) or "/" in name:
+        raise TradewindError(f'"{options.pod}" is not NAMESPACE/POD')
     if options.cluster:
         if options.server or options.ca_file:
             raise TradewindError("--cluster asks no server: leave --server and --ca-file out")
