@@ -43,15 +43,17 @@ def random_cluster(seed: int, waiting: int) -> RandomCluster:
     nodes = [_node(rng, f"n{index}") for index in range(rng.randint(8, 14))]
     node_names = [node["metadata"]["name"] for node in nodes]
     placed = [pod for number in range(12) for pod in _workload(rng, number, namespaces, node_names)]
+    # Those on a node that is gone are garbage, which the controller manager may collect meanwhile.
+    lasting = [pod for pod in placed if pod["spec"]["nodeName"] != _GONE]
     pods = [_pod(rng, f"waiting-{number}", namespaces, node_names) for number in range(waiting)]
     return RandomCluster(
         namespaces=[_namespace(rng, name) for name in namespaces],
         nodes=nodes,
         placed=placed,
         waiting=pods,
-        finished=[path(pod) for pod in placed if rng.random() < 0.08],
-        deleting=[path(pod) for pod in placed if rng.random() < 0.1],
-        relabelled=[(path(pod), pod_labels(rng)) for pod in (*placed, *pods) if rng.random() < 0.1],
+        finished=[path(pod) for pod in lasting if rng.random() < 0.08],
+        deleting=[path(pod) for pod in lasting if rng.random() < 0.1],
+        relabelled=[(path(pod), pod_labels(rng)) for pod in (*lasting, *pods) if rng.random() < 0.1],
     )
 
 
