@@ -36,7 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     rows = [row for result in results for row in report.figures(result)]
     output = options.output or _RESULTS / f"throughput-{time.strftime('%Y%m%dT%H%M%S')}.json"
     report.write(output, facts, results, rows)
-    print(f"\n{report.table(rows)}\n{report.LEGEND}\n\n{report.conclusion(rows)} All figures: {output}")
+    lines = [report.table(rows), report.LEGEND, report.warning(rows), report.conclusion(rows)]
+    print("", *filter(None, lines), f"All figures: {output}", sep="\n")
     return 0
 
 

@@ -1,6 +1,7 @@
 """The arithmetic between the raw measurements and the table."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -66,6 +67,11 @@ def test_the_table_has_a_line_for_each_contender(rows: list[report.Figures]) -> 
 
 def test_the_conclusion_is_about_the_last_case(rows: list[report.Figures]) -> None:
     assert report.conclusion(rows).startswith("At 5,000 nodes and 100 % sampling, pods a second: plain 50")
+
+
+def test_a_noisy_machine_is_told(rows: list[report.Figures]) -> None:
+    assert report.warning(rows).startswith("Other work took up to 0.2 cores")
+    assert not report.warning([replace(row, others_cores=0.1) for row in rows])
 
 
 @pytest.mark.parametrize(
