@@ -82,7 +82,7 @@ def _figures(case: Case, name: str, by_contender: Mapping[str, Sequence[Measurem
         scheduler_cpu_ms_a_pod=median(1e3 * run.scheduler_cpu_seconds / run.pods for run in runs),
         extender_cpu_ms_a_pod=median(extender_ms) if extender_ms else None,
         service_ms=dict(_service(runs)),
-        others_cores=median(run.others_cpu_seconds / run.seconds for run in runs),
+        others_cores=median(run.others_cores for run in runs),
     )
 
 
