@@ -12,8 +12,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from cluster.cache import Cache
 from cluster.objects import Node, Pod
-from cluster.snapshot import Snapshot
-from tests.builders import NodeBuilder, PodBuilder, namespace, node, pod, offer_of
+from cluster.snapshot import Offer, Snapshot
+from tests.builders import NodeBuilder, PodBuilder, namespace, node, offer_of, pod
 from tests.strategies import NODE_NAMES, nodes, plain_pods
 
 
@@ -178,7 +178,7 @@ def test_a_batch_that_fails_shows_what_it_did() -> None:
 
 
 def test_a_price_that_cannot_be_told_changes_nothing() -> None:
-    def broken(_: Node) -> float:
+    def broken(_: Node) -> Offer:
         raise ZeroDivisionError
 
     cache = Cache(broken)

@@ -14,10 +14,12 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from kubernetes.client import ApiClient, Configuration
 
 from cluster.cache import Cache
+from cluster.objects import Node
 from cluster.reflector import Reflector
+from cluster.snapshot import Offer
 from cluster.streams import Streams
 from cluster.watch import Pace, Resource, Watch
-from tests.builders import node, pod
+from tests.builders import node, offer_of, pod
 from tests.cluster.conftest import IMPATIENT, QUIET, Start, wait_for_nodes, wait_for_pods, watch_of
 from tests.cluster.scripted import (
     PATIENCE_SECONDS,
@@ -172,12 +174,12 @@ def test_what_is_deleted_goes_even_if_it_is_unreadable(api: ScriptedApi, cache: 
 def test_a_failure_of_our_own_does_not_end_the_thread(api: ScriptedApi) -> None:
     errors = iter([ZeroDivisionError()])
 
-    def price_once_broken(_: object) -> float:
+    def once_broken(listed: Node) -> Offer:
         for error in errors:
             raise error
-        return 1.0
+        return offer_of(listed)
 
-    cache = Cache(price_once_broken)
+    cache = Cache(once_broken)
     api.script("nodes", lists=[page(), page(node("a"))], watches=[watch(event("ADDED", node("a")))])
     reflector = Reflector(ApiClient(Configuration(host=api.url)), cache, QUIET)
     reflector.start()
@@ -247,7 +249,7 @@ def nothing(name: str) -> Resource:
     def ignore(_: Any) -> None:
         pass
 
-    cache = Cache(lambda _: 0.0)
+    cache = Cache(offer_of)
     return Resource(
         name=name, key=str, read=str, apply=ignore, remove=ignore, retain=ignore, batch=cache.batch
     )
