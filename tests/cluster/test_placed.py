@@ -8,7 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from cluster.constraints import PodTerm
 from cluster.groups import GroupIndex
-from cluster.objects import Pod  # noqa: TC001  hypothesis reads it
+from cluster.objects import Pod
 from cluster.placed import Placed, PlacedPods, group_of
 from cluster.wire import Requirement
 from tests.builders import PodBuilder, pod
@@ -69,8 +69,8 @@ class Placing(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.pods = PlacedPods()
-        self.there: list[Pod] = []
-        self.handed_out: list[tuple[Placed, list[Pod]]] = []
+        self.there = list[Pod]()
+        self.handed_out = list[tuple[Placed, list[Pod]]]()
 
     @rule(drawn=_drawn, place=st.sampled_from(["a", "b", "c"]))
     def come(self, drawn: PodBuilder, place: str) -> None:
