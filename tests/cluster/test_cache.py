@@ -1,6 +1,7 @@
 """The cache against a naive one that adds everything up anew."""
 
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 
@@ -11,7 +12,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from cluster.cache import Cache
+from cluster.groups import PodGroup
 from cluster.objects import Node, Pod
+from cluster.placed import group_of
 from cluster.snapshot import Offer, Snapshot
 from tests.builders import NodeBuilder, PodBuilder, namespace, node, offer_of, pod
 from tests.strategies import NODE_NAMES, nodes, plain_pods
@@ -75,7 +78,18 @@ class CacheMachine(RuleBasedStateMachine):
             requested = dict(zip(columns.resource_rows, columns.requested[:, row].tolist(), strict=True))
             assert _without_zeros(allocatable) == _without_zeros(dict(self.nodes[name].allocatable))
             assert _without_zeros(requested) == _without_zeros(self._requested(name))
-            assert np.array_equal(columns.price[row], offer_of(self.nodes[name]), equal_nan=True)
+            offer = [columns.price[row], columns.median_price[row], columns.interruption_rate[row]]
+            offer.append(columns.durable[row])
+            assert np.array_equal(offer, offer_of(self.nodes[name]), equal_nan=True)
+            assert columns.cluster.table.nodes[row] == self.nodes[name]
+
+    @invariant()
+    def groups_are_what_a_naive_count_says(self) -> None:
+        counted: dict[PodGroup, Counter[str]] = {}
+        for each in self.pods.values():
+            if each.node_name and not each.finished:
+                counted.setdefault(group_of(each), Counter())[each.node_name] += 1
+        assert self.cache.snapshot().nodes.cluster.placed.groups == counted
 
     @invariant()
     def what_was_handed_out_never_changes(self) -> None:
