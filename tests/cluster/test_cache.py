@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from cluster.cache import Cache
-from cluster.groups import PodGroup
 from cluster.objects import Node, Pod
 from cluster.placed import group_of
 from cluster.snapshot import Offer, Snapshot
@@ -85,11 +84,11 @@ class CacheMachine(RuleBasedStateMachine):
 
     @invariant()
     def groups_are_what_a_naive_count_says(self) -> None:
-        counted: dict[PodGroup, Counter[str]] = {}
-        for each in self.pods.values():
-            if each.node_name and not each.finished:
-                counted.setdefault(group_of(each), Counter())[each.node_name] += 1
-        assert self.cache.snapshot().nodes.cluster.placed.groups == counted
+        placed = [each for each in self.pods.values() if each.node_name and not each.finished]
+        groups = self.cache.snapshot().nodes.cluster.placed.groups
+        assert groups.keys() == {group_of(each) for each in placed}
+        for group, counts in groups.items():
+            assert counts == Counter(each.node_name for each in placed if group_of(each) == group)
 
     @invariant()
     def what_was_handed_out_never_changes(self) -> None:
