@@ -190,7 +190,6 @@ class Cache:
         price, median_price, interruption_rate, durable_numbers = self._offers[:, :count]
         durable = frozen(durable_numbers.astype(np.bool_))
         nodes = Nodes(
-            names=self._table.names,
             rows=frozen(np.arange(count)),
             resource_rows=dict(self._resource_rows),
             allocatable=frozen(self._allocatable[:, :count].copy()),

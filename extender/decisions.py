@@ -138,13 +138,13 @@ def filter_decision(
 ) -> Decision:
     passed = np.flatnonzero(verdict.feasible)
     if apart:
-        passed = np.array([row for row in passed.tolist() if nodes.names[row] not in apart], np.intp)
+        passed = np.array([row for row in passed.tolist() if nodes.names_at([row])[0] not in apart], np.intp)
     known = nodes.cluster.table.row_of
     unknown = [name for name in apart if name not in known]
     filtering = Filtering(
         cluster_nodes=len(known),
         candidates=len(nodes) + len(unknown),
-        names=(*nodes.names[: detail.candidates], *unknown)[: detail.candidates],
+        names=(*nodes.names_at(range(min(len(nodes), detail.candidates))), *unknown)[: detail.candidates],
         passed=passed.size,
         rejected=(*_rejected(pod, nodes, verdict, detail.examples), *_set_apart(apart, detail.examples)),
     )
@@ -201,7 +201,7 @@ def _rejected(pod: Pod, nodes: Nodes, verdict: Verdict, examples: int) -> Iterat
     costs = pod_cost(pod, nodes)
     for rule, rows in verdict.rejections:
         cheapest = rows[_best_first(-np.where(np.isnan(costs), np.inf, costs)[rows], examples)]
-        names = tuple(nodes.names[row] for row in cheapest.tolist())
+        names = nodes.names_at(cheapest.tolist())
         short_of = _shortages(pod, nodes, rows) if rule.name == Resources.name else ()
         yield Rejected(
             rule.name, rule.reason, rule.resolvable, rows.size, names, costs[cheapest], tuple(short_of)

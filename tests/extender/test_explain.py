@@ -268,7 +268,9 @@ def test_the_only_node_left_has_its_price() -> None:
 def test_a_single_candidate_may_be_a_nomination() -> None:
     service = serving(_CHEAP, _DEAR)
     service.schedule(_WANTED, ["dear"])
-    assert service.explain(_WANTED).sentences[-1] == (
+    told = service.explain(_WANTED)
+    assert told.sentences[0].endswith("Tradewind preferred dear ($0.200/h).")
+    assert told.sentences[-1] == (
         "kube-scheduler asked about 1 of 2 nodes: 1 passed, 0 were rejected; its own filters left no other, "
         "or the pod was nominated to it."
     )
