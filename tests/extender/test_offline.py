@@ -92,7 +92,7 @@ def test_the_rules_of_kube_scheduler_are_applied_too(explained: Typed) -> None:
     assert f"{Resources.reason} (resources: cpu on 1) d" in told
 
 
-def test_a_rule_that_is_in_both_sets_is_applied_once(tmp_path: Path) -> None:
+def test_a_node_is_rejected_once_by_a_rule_of_both_sets(tmp_path: Path) -> None:
     file = tmp_path / "cluster.json"
     items = [each.document for each in (node("small").cpu("1"), _WANTED)]
     file.write_text(json.dumps({"kind": "List", "items": items}))
