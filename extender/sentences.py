@@ -142,10 +142,7 @@ def _unranked(named: str, pod: Pod | None, filtering: Filtering) -> Iterator[str
     if most is None:
         yield "There was no node to choose from."
         return
-    yield f"No node can take it, most often because of: {most.reason} ({_nodes(most.count)})."
-    helped = sum(each.count for each in filtering.rejected if each.resolvable)
-    if helped:
-        yield f"Evicting other pods could make room on {_nodes(helped)}."
+    yield f"No candidate can take it, most often because of: {most.reason} ({_nodes(most.count)})."
 
 
 def _where(named: str, pod: Pod | None, node: str) -> str:

@@ -251,8 +251,7 @@ def test_a_pod_that_fits_nowhere() -> None:
     assert not service.schedule(wished)
     assert service.explain(wished).sentences == [
         "shop/cart-7 is not placed yet.",
-        f"No node can take it, most often because of: {Resources.reason} (2 nodes).",
-        "Evicting other pods could make room on 2 nodes.",
+        f"No candidate can take it, most often because of: {Resources.reason} (2 nodes).",
         "kube-scheduler asked about 3 of 3 nodes: 0 passed, 3 were rejected.",
     ]
 
@@ -338,7 +337,7 @@ def test_a_pod_that_was_never_seen_gets_a_sentence() -> None:
 
 def test_it_is_in_the_openapi_document() -> None:
     paths = Service().client.get("/openapi.json").json()["paths"]
-    assert set(paths) == {"/explain/{namespace}/{name}"}
+    assert set(paths) == {"/explain/{namespace}/{pod}"}
 
 
 @pytest.mark.parametrize("columns", [20, 80, 93, 120, 300])

@@ -86,7 +86,7 @@ def test_the_rules_of_kube_scheduler_are_applied_too(explained: Typed) -> None:
         node("d").cpu("1").label("pool", "y"),
     ]
     told = explained([*nodes, _WANTED.field("spec", "nodeSelector", value={"pool": "y"})], "shop/cart-7")
-    assert "shop/cart-7 is not placed yet. No node can take it" in told
+    assert "shop/cart-7 is not placed yet. No candidate can take it" in told
     for rule in ("taints", "unschedulable", "node_affinity", "resources: cpu on 1"):
         assert f"({rule})" in told
     assert f"{Resources.reason} (resources: cpu on 1) d" in told
