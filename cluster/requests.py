@@ -50,7 +50,6 @@ def _container_sum(spec: PodSpec, status: PodStatus) -> Nanos:
             requests = _effective(status, container)
             _add(total, requests)
             _add(sidecars, requests)
-            _raise_to(peak, sidecars)
         else:
             moment = dict(sidecars)
             _add(moment, _spec_requests(container))
