@@ -19,7 +19,15 @@ from cluster.reflector import Reflector
 from cluster.streams import Streams
 from cluster.watch import Pace, Resource, Watch
 from tests.builders import node, pod, price_of
-from tests.cluster.conftest import IMPATIENT, QUIET, Start, wait_for_nodes, wait_for_pods, watch_of
+from tests.cluster.conftest import (
+    IMPATIENT,
+    QUIET,
+    Start,
+    eventually,
+    wait_for_nodes,
+    wait_for_pods,
+    watch_of,
+)
 from tests.cluster.scripted import (
     PATIENCE_SECONDS,
     Answer,
@@ -202,6 +210,14 @@ def test_trouble_is_over_when_the_server_answers(api: ScriptedApi, start: Start)
     reflector = start()
     api.wait_for_watch("nodes", 1)
     assert "nodes" not in reflector.troubles()
+    assert watch_of(reflector, "nodes").errors == 1
+
+
+def test_trouble_is_over_when_a_watch_is_accepted(api: ScriptedApi, start: Start) -> None:
+    api.script("nodes", watches=[refusal(503)])
+    reflector = start()
+    api.wait_for_watch("nodes", 2)
+    eventually(lambda: not reflector.troubles())  # the watch itself stays silent
     assert watch_of(reflector, "nodes").errors == 1
 
 
