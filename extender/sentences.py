@@ -114,7 +114,7 @@ class _Choice:
         """Who would cost less, and why it is not to be."""
         costs = np.where(np.isnan(self.ranking.costs), np.inf, self.ranking.costs)
         row = int(costs.argmin())
-        if costs[row] < costs[0] and row != self.ranking.runner_up:
+        if costs[row] < costs[0] and self.ranking.ranks[row] > 1 and row != self.ranking.runner_up:
             offers = _joined([each.words for each in decisive(advantages(self.ranking, 0, row))])
             cheapest = f"{self._priced(row)} is the cheapest, but number {self.ranking.ranks[row]}"
             yield f"{cheapest}: {self.ranking.names[0]} offers {offers}."

@@ -13,13 +13,15 @@ from cluster.cache import Cache
 from cluster.files import load
 from extender import report
 from extender.app import add_explain, add_verbs, new_app
-from extender.config import DEFAULT
+from extender.config import DEFAULT, parse
 from extender.decisions import Decisions
 from extender.explain import Explanation
 from extender.metrics import Metrics
 from extender.source import EXAMPLES
 from extender.verbs import UNKNOWN_NODE, Verbs
 from scoring.filters.resources import Resources
+from scoring.policy import Policy
+from scoring.registry import SCORERS
 from tests.builders import NodeBuilder, PodBuilder, node, offer_of, pod
 
 _REQUEST = json.loads((EXAMPLES / "request.json").read_bytes())
@@ -42,11 +44,11 @@ class Service:
 
     cluster: Cluster = field(default_factory=Cluster)
     decisions: Decisions = field(default_factory=lambda: Decisions(100, 3600))
+    policy: Policy = field(default_factory=lambda: DEFAULT.policies().default)
 
     def __post_init__(self) -> None:
         app = new_app()
-        policy = DEFAULT.policies().default
-        add_verbs(app, Verbs(self.cluster, lambda _: policy, Metrics(), None, self.decisions), 2**20)
+        add_verbs(app, Verbs(self.cluster, lambda _: self.policy, Metrics(), None, self.decisions), 2**20)
         add_explain(app, self.decisions, self.cluster)
         self.client = TestClient(app)
 
@@ -210,6 +212,24 @@ def test_cheaper_nodes_that_lost_or_were_rejected_are_named() -> None:
         "(0% instead of 60%)." in story
     )
     assert f"small would cost $0.0500/h, but is rejected: {Resources.reason}." in story
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [
+        pytest.param("{price: 0}", id="price does not count"),
+        pytest.param(f"{{{', '.join(f'{each.letter}: 0' for each in SCORERS)}}}", id="nothing counts"),
+    ],
+)
+def test_a_cheaper_node_that_is_as_good_is_no_riddle(weights: str) -> None:
+    head = "apiVersion: tradewind.dev/v1alpha1\nkind: TradewindConfiguration\nweights: "
+    service = Service(policy=parse(head + weights).policies().default)
+    for each in (_DEAR, _CHEAP):
+        service.cluster.cache.apply_node(each.build())
+    service.schedule(_WANTED)
+    told = service.explain(_WANTED)
+    assert "Tradewind preferred dear ($0.200/h) and cheap ($0.0500/h) alike." in told.sentences[0]
+    assert "cheap" in report.text(told, 80)
 
 
 def test_the_second_is_not_named_again_as_the_cheapest() -> None:
