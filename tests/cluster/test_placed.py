@@ -12,6 +12,7 @@ from cluster.objects import Pod
 from cluster.placed import Placed, PlacedPods, group_of
 from cluster.wire import Requirement
 from tests.builders import PodBuilder, pod
+from tests.scoring.drawn import UNHURRIED
 
 _WEB = pod("web").label("app", "web")
 
@@ -101,7 +102,7 @@ class Placing(RuleBasedStateMachine):
 
 
 TestPlacing = Placing.TestCase
-TestPlacing.settings = settings(max_examples=30, stateful_step_count=15, deadline=None)
+TestPlacing.settings = settings(UNHURRIED, max_examples=30, stateful_step_count=15)
 
 _selectors = st.lists(
     st.builds(
@@ -116,7 +117,7 @@ _namespaces = st.none() | st.frozensets(st.sampled_from(["default", "shop", "ban
 
 
 @given(st.lists(_drawn), _selectors, _namespaces)
-@settings(deadline=None)
+@settings(UNHURRIED)
 def test_candidates_are_all_that_match(
     drawn: list[PodBuilder], selector: tuple[Requirement, ...], namespaces: frozenset[str] | None
 ) -> None:
@@ -129,7 +130,7 @@ def test_candidates_are_all_that_match(
 
 
 @given(st.lists(_drawn), _drawn)
-@settings(deadline=None)
+@settings(UNHURRIED)
 def test_repelling_are_all_terms_that_match_with_all_groups_that_have_them(
     drawn: list[PodBuilder], waiting: PodBuilder
 ) -> None:

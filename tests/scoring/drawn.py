@@ -7,6 +7,7 @@ constraint has many forms they are written down and one is drawn, which costs a 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from cluster.objects import Pod
@@ -21,6 +22,14 @@ from tests.builders import (
     node,
     pod,
 )
+
+
+def _joined(topology_key: str, *parts: dict[str, Any]) -> dict[str, Any]:
+    return {"topology_key": topology_key} | {key: value for part in parts for key, value in part.items()}
+
+
+# How fast a machine draws says nothing about the rules.
+UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 _NAMESPACES = (
     namespace("shop").label("team", "red"),
@@ -43,7 +52,13 @@ _node_labels: st.SearchStrategy[dict[str, str]] = st.fixed_dictionaries(
     },
 )
 _pod_labels: st.SearchStrategy[dict[str, str]] = st.sampled_from(
-    [{}, {"app": "web"}, {"app": "db"}, {"app": "web", "track": "canary"}, {"app": "db", "track": "stable"}]
+    [
+        {},
+        {"app": "web"},
+        {"app": "db", "rev": "1"},
+        {"app": "web", "track": "canary", "rev": "1"},
+        {"app": "db", "track": "stable", "rev": "2"},
+    ]
 )
 _label_selectors: st.SearchStrategy[dict[str, Any]] = st.sampled_from(
     [
@@ -77,24 +92,40 @@ _namespace_choices: st.SearchStrategy[dict[str, Any]] = st.sampled_from(
         {"namespaces": [], "namespaceSelector": {"matchLabels": {"team": "green"}}},
     ]
 )
+# Of a label that no selector speaks of: the API refuses the others.
 _label_keys: st.SearchStrategy[dict[str, Any]] = st.sampled_from(
-    [{}, {}, {}, {"matchLabelKeys": ["track"]}, {"matchLabelKeys": ["app"], "mismatchLabelKeys": ["track"]}]
+    [{}, {}, {}, {"matchLabelKeys": ["rev"]}, {"mismatchLabelKeys": ["rev"]}]
 )
 _pod_terms = st.builds(
-    lambda key, *parts: {"topology_key": key} | {k: v for part in parts for k, v in part.items()},
+    _joined,
     _topology_keys,
     _label_selectors,
     _namespace_choices,
     _label_keys,
 )
 _spreads = st.builds(
-    lambda key, *parts: {"topology_key": key} | {k: v for part in parts for k, v in part.items()},
+    _joined,
     _topology_keys,
     _label_selectors,
-    st.sampled_from([{}, {}, {"matchLabelKeys": ["track"]}]),
+    st.sampled_from([{}, {}, {"matchLabelKeys": ["rev"]}]),
     st.sampled_from([{}, {}, {"maxSkew": 2}, {"minDomains": 3}, {"whenUnsatisfiable": "ScheduleAnyway"}]),
     st.sampled_from([{}, {"nodeAffinityPolicy": "Ignore"}, {"nodeAffinityPolicy": "Honor"}]),
     st.sampled_from([{}, {"nodeTaintsPolicy": "Ignore"}, {"nodeTaintsPolicy": "Honor"}]),
+)
+_crowd_spreads = st.builds(
+    _joined,
+    st.sampled_from(["zone", "rack", "kubernetes.io/hostname"]),
+    st.sampled_from(
+        [
+            {"labelSelector": {"matchLabels": {"app": "web"}}},
+            {"labelSelector": {"matchLabels": {"app": "db"}}},
+            {"labelSelector": {"matchExpressions": [expression("app", "Exists")]}},
+        ]
+    ),
+    st.sampled_from([{}, {"maxSkew": 2}]),
+    st.sampled_from([{}, {"minDomains": 2}, {"minDomains": 3}]),
+    st.sampled_from([{}, {"nodeAffinityPolicy": "Ignore"}]),
+    st.sampled_from([{}, {"nodeTaintsPolicy": "Honor"}]),
 )
 _tolerations: st.SearchStrategy[dict[str, str]] = st.sampled_from(
     [
@@ -202,3 +233,32 @@ def _waiting(draw: st.DrawFn) -> PodBuilder:
         drawn = drawn.node_term(*expressions, fields=draw(st.lists(_name_fields, max_size=2)))
     zone = draw(st.sampled_from([None, None, None, "z1", "z2"]))
     return drawn if zone is None else drawn.node_selector("zone", zone)
+
+
+@st.composite
+def crowded_cases(draw: st.DrawFn) -> Case:
+    """Many pods of few kinds in few domains, and a pod that wants them spread."""
+    labels = st.fixed_dictionaries(
+        {"zone": st.sampled_from(["z1", "z2", "z3", ""]), "rack": st.sampled_from(["r1", "r2", ""])}
+    )
+    nodes = []
+    for index in range(draw(st.integers(2, 5))):
+        each = node(f"n{index}")
+        for key, value in draw(labels).items():
+            each = each.label(key, value) if value else each
+        nodes.append(draw(st.sampled_from([each, each, each.taint("dedicated"), each.label("pool", "x")])))
+    kinds = [
+        pod("p").label("app", "web"),
+        pod("p").label("app", "db"),
+        pod("p").label("app", "web").deleting(),
+    ]
+    pairs = st.tuples(st.sampled_from(range(len(nodes))), st.sampled_from(kinds))
+    placed = [
+        kind.uid(f"u{i}").on(f"n{row}") for i, (row, kind) in enumerate(draw(st.lists(pairs, max_size=12)))
+    ]
+    wanted = draw(
+        st.sampled_from([kinds[0], kinds[0].node_selector("pool", "x"), kinds[0].toleration(key="dedicated")])
+    )
+    for constraint in draw(st.lists(_crowd_spreads, min_size=1, max_size=2)):
+        wanted = wanted.spread(**constraint)
+    return Case(wanted, nodes, placed)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scoring.in_tree import IN_TREE
 from scoring.registry import FILTERS, SCORERS
 from scoring.rules import Filter, Scorer
-from tests.scoring.drawn import Case, cases
+from tests.scoring.drawn import UNHURRIED, Case, cases
 
 _scorers = [entry.scorer for entry in SCORERS]
 
@@ -18,7 +18,7 @@ _filters = list(dict.fromkeys([*FILTERS, *IN_TREE]))
 
 
 @given(case=cases(), order=st.randoms())
-@settings(max_examples=100, deadline=None)
+@settings(UNHURRIED, max_examples=100)
 def test_scorers_keep_the_contract(case: Case, order: Random) -> None:
     wanted, nodes = case.build()
     rows = _shuffled(len(nodes), order)
@@ -32,7 +32,7 @@ def test_scorers_keep_the_contract(case: Case, order: Random) -> None:
 
 
 @given(case=cases(), order=st.randoms(), candidates=st.integers(0, 4))
-@settings(max_examples=100, deadline=None)
+@settings(UNHURRIED, max_examples=100)
 def test_filters_keep_the_contract(case: Case, order: Random, candidates: int) -> None:
     """A filter judges each node by itself and by the whole cluster, whichever nodes are the candidates."""
     wanted, nodes = case.build()
@@ -45,7 +45,7 @@ def test_filters_keep_the_contract(case: Case, order: Random, candidates: int) -
 
 
 @given(case=cases())
-@settings(max_examples=30, deadline=None)
+@settings(UNHURRIED, max_examples=30)
 def test_rules_answer_with_columns_of_their_own(case: Case) -> None:
     """What a rule answers may be changed by who asked for it, without harm to the snapshot."""
     wanted, nodes = case.build()

@@ -7,7 +7,7 @@ from scoring.filters.topology_spread import TopologySpread
 from scoring.in_tree import IN_TREE
 from scoring.rules import Filter
 from tests.scoring import naive
-from tests.scoring.drawn import Case, cases
+from tests.scoring.drawn import UNHURRIED, Case, cases, crowded_cases
 
 _rules: list[Filter] = [rule() for rule in IN_TREE if rule.name in naive.RULES]
 _with_comparisons: list[Filter] = [Taints(comparisons=True), TopologySpread(comparisons=True)]
@@ -18,14 +18,21 @@ def test_every_rule_has_a_definition_but_resources_which_are_sums() -> None:
 
 
 @given(case=cases())
-@settings(max_examples=300, deadline=None)
+@settings(UNHURRIED, max_examples=300)
 def test_each_rule_is_its_definition(case: Case) -> None:
     world = _world(case, comparisons=False)
     assert _ours(_rules, case) == {rule.name: _by_definition(rule.name, world, case) for rule in _rules}
 
 
+@given(case=crowded_cases())
+@settings(UNHURRIED, max_examples=300)
+def test_spread_is_its_definition_where_pods_are_many(case: Case) -> None:
+    expected = {"topology_spread": _by_definition("topology_spread", _world(case, comparisons=False), case)}
+    assert _ours([TopologySpread()], case) == expected
+
+
 @given(case=cases())
-@settings(max_examples=100, deadline=None)
+@settings(UNHURRIED, max_examples=100)
 def test_each_rule_with_comparisons_is_its_definition(case: Case) -> None:
     world = _world(case, comparisons=True)
     expected = {rule.name: _by_definition(rule.name, world, case) for rule in _with_comparisons}
