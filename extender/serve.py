@@ -133,6 +133,7 @@ class Service:
         return (
             f"Tradewind serves {self._source.name} on {verbs}\n"
             f"  try      curl -s -d @{EXAMPLES / 'request.json'} {verbs}/prioritize\n"
+            f"  ask why  curl -s {probes}/explain/shop/checkout-0, or: tradewind explain NAMESPACE/POD\n"
             f"  look     {probes}/docs for the endpoints, {probes}/metrics for Prometheus\n"
             f"  connect  add {verbs} as an extender to kube-scheduler: see docs/install.md"
         )
