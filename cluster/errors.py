@@ -5,8 +5,7 @@ TradewindError
 ├── QuantityError           a resource quantity that Kubernetes would refuse
 ├── ClusterFileError        a cluster file that cannot be read
 ├── ApiError                an API server that does not answer, or not what was asked
-│   ├── GoneError           it no longer knows the version to go on from
-│   └── SilentError         it accepts connections and says nothing
+│   └── GoneError           it no longer knows the version to go on from
 ├── ConfigurationError      a configuration that is refused as a whole
 └── RequestError            a scheduler request that cannot be answered
 
@@ -36,10 +35,6 @@ class ApiError(TradewindError):
 
 class GoneError(ApiError):
     """The API server has forgotten the version that a list or watch wants to go on from."""
-
-
-class SilentError(ApiError):
-    """Nothing came from the API server within the deadline of a read."""
 
 
 class ConfigurationError(TradewindError):

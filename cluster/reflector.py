@@ -26,7 +26,7 @@ class Reflector:
     def __init__(self, api: ApiClient, cache: Cache, pace: Pace | None = None) -> None:
         pace = pace or Pace()
         self._stop = threading.Event()
-        self._streams = Streams(api, pace.read_seconds)
+        self._streams = Streams(api)
         self.watches = tuple(
             Watch(resource, self._streams, pace, self._stop) for resource in _resources(cache)
         )

@@ -17,7 +17,7 @@ import urllib3
 from kubernetes.client import ApiClient, ApiException, CoreV1Api
 from kubernetes.config import ConfigException
 
-from cluster.errors import ApiError, GoneError, SilentError
+from cluster.errors import ApiError, GoneError
 
 # A TCP and TLS handshake takes a few round trips; a server that is gone should be noticed soon.
 _CONNECT_SECONDS = 5.0
@@ -37,8 +37,7 @@ class Status(msgspec.Struct):
 class Streams:
     """Reads of nodes, pods and namespaces; usable from any thread."""
 
-    def __init__(self, api: ApiClient, read_seconds: float) -> None:
-        self._timeout = (_CONNECT_SECONDS, read_seconds)
+    def __init__(self, api: ApiClient) -> None:
         # A client of its own, because its connections are set up otherwise; the configuration is shared, so a
         # token that is refreshed there is used here.
         self._api = ApiClient(api.configuration)
@@ -51,16 +50,18 @@ class Streams:
             "namespaces": core.list_namespace,
         }
 
-    def page(self, resource: str, query: Mapping[str, Any]) -> bytes:
-        """A list, or one page of it."""
-        with _api_errors(), self._open(resource, query) as response:
+    def page(self, resource: str, query: Mapping[str, Any], deadline_seconds: float) -> bytes:
+        """A list, or one page of it; the deadline is for each byte of it."""
+        with _api_errors(), self._open(resource, query, deadline_seconds) as response:
             data: bytes = response.read()
             return data
 
     @contextmanager
-    def watch(self, resource: str, query: Mapping[str, Any]) -> Iterator[Iterator[bytes]]:
+    def watch(
+        self, resource: str, query: Mapping[str, Any], deadline_seconds: float
+    ) -> Iterator[Iterator[bytes]]:
         """The lines of a watch that the server has accepted, each an event, until the server ends it."""
-        with _api_errors(), self._open(resource, {**query, "watch": True}) as response:
+        with _api_errors(), self._open(resource, {**query, "watch": True}, deadline_seconds) as response:
             yield _lines(response.stream(amt=None))
 
     def close(self) -> None:
@@ -68,8 +69,11 @@ class Streams:
         self._api.close()
 
     @contextmanager
-    def _open(self, resource: str, query: Mapping[str, Any]) -> Iterator[urllib3.HTTPResponse]:
-        response = self._verbs[resource](**query, _preload_content=False, _request_timeout=self._timeout)
+    def _open(
+        self, resource: str, query: Mapping[str, Any], deadline_seconds: float
+    ) -> Iterator[urllib3.HTTPResponse]:
+        timeout = (_CONNECT_SECONDS, deadline_seconds)
+        response = self._verbs[resource](**query, _preload_content=False, _request_timeout=timeout)
         try:
             yield response
         finally:
@@ -141,7 +145,7 @@ def _api_errors() -> Iterator[None]:
     except ConfigException as error:
         raise ApiError(f"the credentials cannot be renewed: {error}") from error
     except urllib3.exceptions.ReadTimeoutError as error:
-        raise SilentError("the API server has fallen silent") from error
+        raise ApiError("the API server has fallen silent") from error
     except (urllib3.exceptions.HTTPError, OSError) as error:
         raise ApiError(f"the connection to the API server failed: {error}") from error
 

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from cluster.errors import ApiError, GoneError, SilentError, UnreadableObjectError
+from cluster.errors import ApiError, GoneError, UnreadableObjectError
 from cluster.objects import Identity, read_identity
 from cluster.streams import Status, Streams
 
@@ -24,14 +24,20 @@ _log = logging.getLogger(__name__)
 # A watch that ends sooner, without a word, is a failure in disguise.
 _SHORT_SECONDS = 1.0
 
+# After so many watches without a word the resource is listed anew. Nothing may have happened; but a server
+# whose data was restored from a backup keeps silent too, until it reaches the version that we ask for.
+_MOST_SILENT_WATCHES = 10
+
 
 @dataclass(frozen=True, kw_only=True)
 class Pace:
     """How much at a time, and how long to wait for what."""
 
     page_size: int = 500
-    read_seconds: float = 90.0  # without a byte: the API server sends a bookmark about every minute
-    watch_seconds: int = 300  # the server ends a watch after this, or up to twice as long
+    # The server ends a watch after this, or up to twice as long. It sends bookmarks only when something has
+    # changed, so that is its one sign of life in a quiet cluster.
+    watch_seconds: int = 45
+    patience_seconds: float = 30.0  # for the next byte of a list, and for the end of a watch that is due
     first_delay_seconds: float = 0.5  # doubled with each failure in a row
     max_delay_seconds: float = 30.0
 
@@ -88,6 +94,7 @@ class Watch:
         self._stop = stop
         self._version: str | None = None
         self._failures_in_a_row = 0
+        self._silent_watches = 0
         self._sign_of_life = time.monotonic()
 
     @property
@@ -98,7 +105,7 @@ class Watch:
     def run(self) -> None:
         while not self._stop.is_set():
             try:
-                if self._version is None:
+                if self._version is None or self._silent_watches >= _MOST_SILENT_WATCHES:
                     self._version = self._list()
                 self._watch(self._version)
             except GoneError as error:
@@ -136,13 +143,14 @@ class Watch:
                     keys.add(key)  # also when the rest is unreadable: then the version of before stays
                     objects.append(self._read(item))
         self._replace(objects, keys)
+        self._silent_watches = 0
         return version
 
     def _pages(self) -> Iterator[_List]:
         query: dict[str, Any] = {**self._resource.selection, "limit": self._page_size}
         while True:
             try:
-                data = self._streams.page(self.name, query)
+                data = self._streams.page(self.name, query, self._pace.patience_seconds)
             except GoneError:
                 # The list took longer than the server remembers: with fewer pages it is faster.
                 self._page_size *= 2
@@ -167,24 +175,25 @@ class Watch:
     def _watch(self, version: str) -> None:
         # Spread, so that the watches of many clients do not all end together.
         seconds = random.randint(self._pace.watch_seconds, 2 * self._pace.watch_seconds)  # noqa: S311
-        query = {"resource_version": version, "timeout_seconds": seconds, "allow_watch_bookmarks": True}
+        query: dict[str, Any] = {
+            "resource_version": version,
+            "timeout_seconds": seconds,
+            "allow_watch_bookmarks": True,
+        }
+        query |= self._resource.selection
         begin = time.monotonic()
-        heard = False
-        try:
-            with self._streams.watch(self.name, {**self._resource.selection, **query}) as lines:
+        with self._streams.watch(self.name, query, seconds + self._pace.patience_seconds) as lines:
+            self._alive()
+            self._silent_watches += 1
+            for line in lines:
                 self._alive()
-                for line in lines:
-                    self._alive()
-                    self._take(line)
-                    self._failures_in_a_row = 0
-                    heard = True
-        except SilentError:
-            if not heard:
-                # A version from before the server's data was restored from a backup is waited for in silence.
-                self._version = None
-            raise
-        if not heard and time.monotonic() - begin < _SHORT_SECONDS:
+                self._take(line)
+                self._silent_watches = 0
+                self._failures_in_a_row = 0
+        if self._silent_watches and time.monotonic() - begin < _SHORT_SECONDS:
             raise ApiError("the watch ended as soon as it began")
+        self._alive()
+        self._failures_in_a_row = 0
 
     def _take(self, line: bytes) -> None:
         try:

@@ -12,9 +12,9 @@ from cluster.watch import Pace, Watch
 from tests.builders import offer_of
 from tests.cluster.scripted import PATIENCE_SECONDS, ScriptedApi
 
-# Long enough that no read ends by itself before the patience of the test does.
-QUIET = Pace(read_seconds=10 * PATIENCE_SECONDS, first_delay_seconds=0.01, max_delay_seconds=0.02)
-IMPATIENT = Pace(read_seconds=3, first_delay_seconds=0.01, max_delay_seconds=0.02)
+# No read ends by itself before the patience of the test does.
+QUIET = Pace(patience_seconds=10 * PATIENCE_SECONDS, first_delay_seconds=0.01, max_delay_seconds=0.02)
+IMPATIENT = Pace(watch_seconds=1, patience_seconds=1, first_delay_seconds=0.01, max_delay_seconds=0.02)
 
 Start = Callable[..., Reflector]
 

@@ -36,7 +36,7 @@ def test_everything_is_listed_and_then_watched(api: ScriptedApi, cache: Cache, s
         query = api.wait_for_watch(resource, 1).query
         assert query["resourceVersion"] == version
         assert query["allowWatchBookmarks"] in {"true", "True"}
-        assert 300 <= int(query["timeoutSeconds"]) <= 600
+        assert 45 <= int(query["timeoutSeconds"]) <= 90
     assert reflector.synced
     assert reflector.ages().keys() == {"nodes", "pods", "namespaces"}
     assert all(age >= 0 for age in reflector.ages().values())

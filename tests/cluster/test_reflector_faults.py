@@ -57,14 +57,29 @@ def test_a_watch_that_falls_silent_goes_on_where_it_was(api: ScriptedApi, start:
     assert watch_of(reflector, "nodes").errors == 1
 
 
-def test_a_watch_that_never_said_anything_is_listed_anew(
+def test_a_silent_list_is_asked_for_again(api: ScriptedApi, cache: Cache, start: Start) -> None:
+    api.script("nodes", lists=[nothing_but(Do.HOLD), watch(b"{", Do.HOLD), page(node("a"))])
+    reflector = start(IMPATIENT)
+    assert list(cache.snapshot().nodes.names) == ["a"]
+    assert watch_of(reflector, "nodes").errors == 2
+
+
+def test_after_many_watches_without_a_word_the_version_is_not_trusted(
     api: ScriptedApi, cache: Cache, start: Start
 ) -> None:
-    api.script("nodes", lists=[page(node("a"), version=99), page(node("b"), version=3)])
-    start(IMPATIENT)
-    assert api.wait_for_watch("nodes", 1).query["resourceVersion"] == "99"
-    assert api.wait_for_watch("nodes", 2).query["resourceVersion"] == "3"
+    lists = [page(node("a"), version=99), page(node("b"), version=3)]
+    api.script("nodes", lists=lists, watches=[watch()] * 10)
+    start()
+    assert api.wait_for_watch("nodes", 10).query["resourceVersion"] == "99"
+    assert api.wait_for_watch("nodes", 11).query["resourceVersion"] == "3"
     assert list(cache.snapshot().nodes.names) == ["b"]
+
+
+def test_a_word_now_and_then_is_enough(api: ScriptedApi, start: Start) -> None:
+    api.script("nodes", lists=[page(version=99)], watches=([watch()] * 9 + [watch(bookmark(99))]) * 2)
+    start()
+    assert api.wait_for_watch("nodes", 20).query["resourceVersion"] == "99"
+    assert len([request for request in api.requests("nodes") if not request.is_watch]) == 1
 
 
 def test_a_connection_reset_in_the_middle_of_a_line(api: ScriptedApi, cache: Cache, start: Start) -> None:
@@ -266,7 +281,7 @@ def watch_nodes(api: ScriptedApi, pauses: Pauses) -> None:
         retain=cache.retain_nodes,
         batch=cache.batch,
     )
-    streams = Streams(ApiClient(Configuration(host=api.url)), PATIENCE_SECONDS)
+    streams = Streams(ApiClient(Configuration(host=api.url)))
     Watch(nodes, streams, Pace(), pauses).run()
     streams.close()
 
@@ -315,11 +330,11 @@ def test_stopping_ends_threads_that_wait_for_the_server(
 
 
 def test_nothing_is_read_after_the_end(api: ScriptedApi) -> None:
-    streams = Streams(ApiClient(Configuration(host=api.url)), PATIENCE_SECONDS)
-    streams.page("nodes", {})
+    streams = Streams(ApiClient(Configuration(host=api.url)))
+    streams.page("nodes", {}, PATIENCE_SECONDS)
     streams.close()
     with pytest.raises(ApiError):
-        streams.page("nodes", {})
+        streams.page("nodes", {}, PATIENCE_SECONDS)
 
 
 def test_stopping_ends_a_pause(api: ScriptedApi, start: Start) -> None:
