@@ -94,6 +94,7 @@ class Watch:
         self._stop = stop
         self._version: str | None = None
         self._failures_in_a_row = 0
+        self._gone_before = False
         self._silent_watches = 0
         self._sign_of_life = time.monotonic()
 
@@ -110,6 +111,11 @@ class Watch:
                 self._watch(self._version)
             except GoneError as error:
                 self._version = None
+                if not self._gone_before:
+                    self._failures_in_a_row = (
+                        0  # a server that answers need not be spared like one that is down
+                    )
+                self._gone_before = True
                 self._pause(logging.INFO, error)
             except ApiError as error:
                 self._note(error)
@@ -181,19 +187,27 @@ class Watch:
             "allow_watch_bookmarks": True,
         }
         query |= self._resource.selection
-        begin = time.monotonic()
         with self._streams.watch(self.name, query, seconds + self._pace.patience_seconds) as lines:
             self._alive()
             self._silent_watches += 1
-            for line in lines:
-                self._alive()
-                self._take(line)
-                self._silent_watches = 0
-                self._failures_in_a_row = 0
-        if self._silent_watches and time.monotonic() - begin < _SHORT_SECONDS:
+            begin = time.monotonic()
+            try:
+                for line in lines:
+                    self._alive()
+                    self._take(line)
+                    self._silent_watches = 0
+                    self._recovered()
+            finally:
+                lasted = time.monotonic() - begin > _SHORT_SECONDS
+                if lasted:
+                    self._recovered()
+        if self._silent_watches and not lasted:
             raise ApiError("the watch ended as soon as it began")
         self._alive()
+
+    def _recovered(self) -> None:
         self._failures_in_a_row = 0
+        self._gone_before = False
 
     def _take(self, line: bytes) -> None:
         try:

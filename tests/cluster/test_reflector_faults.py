@@ -254,6 +254,16 @@ def test_a_server_that_is_not_there_yet(cache: Cache) -> None:
     assert watch_of(reflector, "nodes").errors > 0
 
 
+def test_a_version_that_is_gone_after_an_outage_is_listed_anew_soon(api: ScriptedApi) -> None:
+    pauses = Pauses(6)
+    watches = [watch(bookmark(2))] + [refusal(503)] * 4 + [watch(error_event(410)), refusal(410)]
+    api.script("nodes", watches=watches)
+    watch_nodes(api, pauses)
+    assert pauses.seconds[3] >= 2
+    assert pauses.seconds[4] <= 0.5
+    assert pauses.seconds[5] >= 0.5  # but not if lists do not help
+
+
 class Pauses(threading.Event):
     """Does not wait, but notes how long it should; set after so many times."""
 
