@@ -7,6 +7,7 @@ from cluster.wire import Requirement
 from tests.builders import PodBuilder, expression, pod
 
 _WEB = pod("web").namespace("shop").label("app", "web").label("rev", "2")
+_STORED = _WEB.field("metadata", "creationTimestamp", value="2026-01-01T00:00:00Z")
 _APP, _REV = Requirement("app", "In", ("web",)), Requirement("rev", "In", ("2",))
 _ALL = "0.0.0.0"  # noqa: S104
 
@@ -43,7 +44,7 @@ def _term(**fields: object) -> PodTerm:
             id="a label of its own that the file has not yet merged",
         ),
         pytest.param(
-            _WEB.affinity(
+            _STORED.affinity(
                 "zone",
                 labelSelector={
                     "matchLabels": {"app": "web"},
@@ -54,9 +55,9 @@ def _term(**fields: object) -> PodTerm:
             _term(selector=(_APP, _REV)),
             id="one that the API server has merged",
         ),
-        # Seen on kube-scheduler 1.36.3: nobody merges a label that changed later.
+        # Seen on kube-scheduler 1.36.3: nobody merges a label that changed or came later.
         pytest.param(
-            _WEB.affinity(
+            _STORED.affinity(
                 "zone",
                 labelSelector={
                     "matchLabels": {"app": "web"},
@@ -66,6 +67,11 @@ def _term(**fields: object) -> PodTerm:
             ),
             _term(selector=(_APP, Requirement("rev", "In", ("1",)))),
             id="one that has changed since the API server merged it",
+        ),
+        pytest.param(
+            _STORED.affinity("zone", {"app": "web"}, matchLabelKeys=["rev"], mismatchLabelKeys=["app"]),
+            _term(),
+            id="one that the pod did not have when the API server looked",
         ),
         pytest.param(
             _WEB.affinity("zone", {"app": "web"}, mismatchLabelKeys=["rev"]),
@@ -119,7 +125,7 @@ def _spread(**fields: object) -> Spread:
         ),
         # Seen on kube-scheduler 1.36.3: unlike for affinity it adds today's label to what was stored.
         pytest.param(
-            _WEB.spread(
+            _STORED.spread(
                 "zone",
                 labelSelector={
                     "matchLabels": {"app": "web"},
