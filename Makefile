@@ -34,9 +34,9 @@ fix: .venv/dev.stamp ## Format the code and apply ruff's safe fixes
 unit: .venv/dev.stamp ## Unit and property tests
 	$(BIN)/pytest tests $(ARGS)
 
-e2e: .venv/dev.stamp ## e2e tests on a local control plane (built once, about 10 minutes, then cached)
+e2e: .venv/dev.stamp ## e2e tests, and the benchmark in small, on a local control plane (built once, about 10 minutes, then cached)
 	$(BIN)/python -m e2e.binaries
-	$(BIN)/pytest e2e $(ARGS)
+	$(BIN)/pytest e2e bench $(ARGS)
 
 e2e-kind: .venv/dev.stamp ## The same e2e tests on a kind cluster (needs Docker and kind)
 	$(BIN)/pytest e2e --kind $(ARGS)
