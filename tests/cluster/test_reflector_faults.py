@@ -264,6 +264,15 @@ def test_a_version_that_is_gone_after_an_outage_is_listed_anew_soon(api: Scripte
     assert pauses.seconds[5] >= 0.5  # but not if lists do not help
 
 
+def test_a_version_that_was_gone_long_ago_has_no_say_in_the_next_pause(api: ScriptedApi) -> None:
+    pauses = Pauses(5)
+    watches = [refusal(410), watch(bookmark(2))] + [refusal(503)] * 3 + [refusal(410)]
+    api.script("nodes", watches=watches)
+    watch_nodes(api, pauses)
+    assert pauses.seconds[3] >= 1
+    assert pauses.seconds[4] <= 0.5
+
+
 class Pauses(threading.Event):
     """Does not wait, but notes how long it should; set after so many times."""
 
