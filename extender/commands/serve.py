@@ -1,6 +1,7 @@
 """`tradewind serve`."""
 
 import argparse
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -50,12 +51,15 @@ def add(command: argparse.ArgumentParser) -> None:
     argument(
         "--bind",
         action="store_true",
-        help="serve the bind verb: check once more, then bind (one replica only)",
+        default=_switched_on("TRADEWIND_BIND"),
+        help="serve the bind verb: check once more, then bind (one replica only); or TRADEWIND_BIND=true",
     )
     argument(
         "--protect-floor",
         action="store_true",
-        help="annotate replicas that a durable floor needs, so that scaling down spares them",
+        default=_switched_on("TRADEWIND_PROTECT_FLOOR"),
+        help="annotate replicas that a durable floor needs, so that scaling down spares them; or "
+        "TRADEWIND_PROTECT_FLOOR=true",
     )
     argument(
         "--decisions",
@@ -120,3 +124,8 @@ def _certificates(options: argparse.Namespace) -> Certificates | None:
     if not options.tls_cert_file:
         return None
     return Certificates(options.tls_cert_file, options.tls_private_key_file, options.client_ca_file)
+
+
+def _switched_on(variable: str) -> bool:
+    """For manifests: overlays replace the arguments as a whole, but leave the environment alone."""
+    return os.environ.get(variable, "").lower() == "true"

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from extender.cli import main
+from extender.cli import main, parser
 
 _HEAD = "apiVersion: tradewind.dev/v1alpha1\nkind: TradewindConfiguration\n"
 
@@ -57,3 +57,14 @@ def test_serve_names_what_it_cannot_use(
         main(["serve", "--port", "0", *arguments])
     assert ended.value.code == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("variable", "option"), [("TRADEWIND_BIND", "bind"), ("TRADEWIND_PROTECT_FLOOR", "protect_floor")]
+)
+def test_manifests_may_switch_by_environment(
+    variable: str, option: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert not getattr(parser().parse_args(["serve"]), option)
+    monkeypatch.setenv(variable, "true")
+    assert getattr(parser().parse_args(["serve"]), option)
