@@ -5,19 +5,28 @@ copied only when somebody asks for one after a change.
 """
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
 
 from cluster.objects import Namespace, Node, Pod
 from cluster.placed import PlacedPods
-from cluster.snapshot import Cluster, Nodes, Offer, Snapshot, frozen
-from cluster.table import NodeTable
+from cluster.snapshot import Cluster, Floats, Nodes, Offer, Snapshot, frozen
+from cluster.table import Mask, NodeTable
 
 _FIRST_RESOURCES = ("cpu", "memory", "ephemeral-storage", "pods")
 _FIRST_CAPACITY = 64
+
+
+class _OfferColumns(NamedTuple):
+    price: Floats
+    median_price: Floats
+    interruption_rate: Floats
+    durable: Mask
 
 
 class Cache:
@@ -83,6 +92,31 @@ class Cache:
                 row = self._append(node.name)
             self._write_node(row, node, offer)
             self._bump()
+
+    def update_offers(self, offers: Sequence[tuple[Node, Offer]]) -> int:
+        """Take new offers for nodes that are still as they were then; how many nodes have another one now.
+
+        Readers see all of them at once. A snapshot that is up to date is not built anew: only these columns.
+        """
+        with self._changed:
+            same = [(node.name, offer) for node, offer in offers if self._nodes.get(node.name) is node]
+            if not same:
+                return 0
+            rows = np.array([self._row_of[name] for name, _ in same])
+            columns = np.array([offer for _, offer in same], np.float64).T
+            before = self._offers[:, rows]
+            news = ~((before == columns) | (np.isnan(before) & np.isnan(columns))).all(axis=0)
+            if not news.any():
+                return 0
+            self._offers[:, rows] = columns
+            snapshot = self._snapshot
+            current = snapshot is not None and snapshot.generation == self._generation
+            self._bump()
+            if snapshot is not None and current and not self._in_batch:
+                self._snapshot = Snapshot(
+                    generation=self._generation, nodes=self._with_offers(snapshot.nodes)
+                )
+            return int(np.count_nonzero(news))
 
     def remove_node(self, name: str) -> None:
         with self._changed:
@@ -193,26 +227,39 @@ class Cache:
         count = len(self._names)
         if self._table is None:
             self._table = NodeTable([self._nodes[name] for name in self._names])
-        price, median_price, interruption_rate, durable_numbers = self._offers[:, :count]
-        durable = frozen(durable_numbers.astype(np.bool_))
+        offers = self._offer_columns()
         nodes = Nodes(
             names=self._table.names,
             rows=frozen(np.arange(count)),
             resource_rows=dict(self._resource_rows),
             allocatable=frozen(self._allocatable[:, :count].copy()),
             requested=frozen(self._requested[:, :count].copy()),
-            price=frozen(price.copy()),
-            median_price=frozen(median_price.copy()),
-            interruption_rate=frozen(interruption_rate.copy()),
-            durable=durable,
+            price=offers.price,
+            median_price=offers.median_price,
+            interruption_rate=offers.interruption_rate,
+            durable=offers.durable,
             cluster=Cluster(
                 table=self._table,
-                durable=durable,
+                durable=offers.durable,
                 placed=self._placed.freeze(),
                 namespaces=dict(self._namespaces),
             ),
         )
         return Snapshot(generation=self._generation, nodes=nodes)
+
+    def _offer_columns(self) -> "_OfferColumns":
+        price, median_price, interruption_rate, durable = self._offers[:, : len(self._names)]
+        return _OfferColumns(
+            price=frozen(price.copy()),
+            median_price=frozen(median_price.copy()),
+            interruption_rate=frozen(interruption_rate.copy()),
+            durable=frozen(durable.astype(np.bool_)),
+        )
+
+    def _with_offers(self, nodes: Nodes) -> Nodes:
+        offers = self._offer_columns()
+        cluster = replace(nodes.cluster, durable=offers.durable)
+        return replace(nodes, **offers._asdict(), cluster=cluster)
 
     def _append(self, name: str) -> int:
         row = len(self._names)

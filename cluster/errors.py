@@ -8,6 +8,8 @@ TradewindError
 │   ├── GoneError           it no longer knows the version to go on from
 │   └── SilentError         it accepts connections and says nothing
 ├── ConfigurationError      a configuration that is refused as a whole
+├── PriceTableError         a price table, or what should become one, that is refused as a whole
+├── PriceSourceError        a server of prices that does not answer, or not what was asked
 └── RequestError            a scheduler request that cannot be answered
 
 A node that does not suit a pod is no error: filters answer with data.
@@ -44,6 +46,14 @@ class SilentError(ApiError):
 
 class ConfigurationError(TradewindError):
     """A configuration document is refused; the one in force stays."""
+
+
+class PriceTableError(TradewindError):
+    """A price table is refused; the one in force stays."""
+
+
+class PriceSourceError(TradewindError):
+    """A server of prices is down, slow or talks nonsense; the last known prices stay."""
 
 
 class RequestError(TradewindError):

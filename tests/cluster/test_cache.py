@@ -1,5 +1,6 @@
 """The cache against a naive one that adds everything up anew."""
 
+import math
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
@@ -12,9 +13,11 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from cluster.cache import Cache
 from cluster.objects import Node, Pod
-from cluster.snapshot import Snapshot
-from tests.builders import NodeBuilder, PodBuilder, namespace, node, pod, offer_of
+from cluster.snapshot import Offer, Snapshot
+from tests.builders import NodeBuilder, PodBuilder, namespace, node, offer_of, pod
 from tests.strategies import NODE_NAMES, nodes, plain_pods
+
+_NAMES = st.sets(st.sampled_from(NODE_NAMES))
 
 
 class CacheMachine(RuleBasedStateMachine):
@@ -22,13 +25,26 @@ class CacheMachine(RuleBasedStateMachine):
         super().__init__()
         self.cache = Cache(offer_of)
         self.nodes: dict[str, Node] = {}
+        self.offers: dict[str, Offer] = {}
         self.pods: dict[str, Pod] = {}
         self.seen: list[tuple[Snapshot, list[bytes]]] = []
 
     @rule(built=nodes())
     def apply_node(self, built: NodeBuilder) -> None:
-        self.nodes[built.build().name] = built.build()
+        new = built.build()
+        if self.nodes.get(new.name) != new:
+            self.nodes[new.name] = new
+            self.offers[new.name] = offer_of(new)
         self.cache.apply_node(built.build())
+
+    @rule(price=st.floats(0, 10) | st.just(math.nan), durable=st.booleans(), names=_NAMES)
+    def update_offers(self, price: float, durable: bool, names: set[str]) -> None:
+        offer = Offer(price, price, 0.25, durable)
+        table = self.cache.snapshot().nodes.cluster.table
+        outdated = node("a").cpu(99).build()
+        changed = [(each, offer) for each in table.nodes if each.name in names]
+        self.cache.update_offers([*changed, (outdated, Offer(77, 77, 0.5, False))])
+        self.offers |= {each.name: offer for each, _ in changed}
 
     @rule(name=st.sampled_from(NODE_NAMES))
     def remove_node(self, name: str) -> None:
@@ -75,7 +91,8 @@ class CacheMachine(RuleBasedStateMachine):
             requested = dict(zip(columns.resource_rows, columns.requested[:, row].tolist(), strict=True))
             assert _without_zeros(allocatable) == _without_zeros(dict(self.nodes[name].allocatable))
             assert _without_zeros(requested) == _without_zeros(self._requested(name))
-            assert np.array_equal(columns.price[row], offer_of(self.nodes[name]), equal_nan=True)
+            assert _offer(snapshot, row) == repr(self.offers[name])
+            assert columns.cluster.durable[row] == self.offers[name].durable
 
     @invariant()
     def what_was_handed_out_never_changes(self) -> None:
@@ -93,6 +110,29 @@ class CacheMachine(RuleBasedStateMachine):
 
 CacheMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=25)
 TestCacheAgainstNaiveSum = CacheMachine.TestCase
+
+
+def _offer(snapshot: Snapshot, row: int) -> str:
+    """As text, in which NaN equals NaN."""
+    nodes = snapshot.nodes
+    numbers = (nodes.price, nodes.median_price, nodes.interruption_rate)
+    return repr(Offer(*(float(column[row]) for column in numbers), durable=bool(nodes.durable[row])))
+
+
+def test_new_offers_leave_the_rest_of_the_snapshot_as_it_is() -> None:
+    cache = Cache(offer_of)
+    cache.apply_node(node("a").price(1).build())
+    before = cache.snapshot()
+    known = before.nodes.cluster.table.nodes[0]
+    assert cache.update_offers([(known, Offer(2.0, 2.0, 0.5, durable=False))]) == 1
+    after = cache.snapshot()
+    assert after.generation > before.generation
+    assert after.nodes.requested is before.nodes.requested
+    assert after.nodes.allocatable is before.nodes.allocatable
+    assert after.nodes.cluster.table is before.nodes.cluster.table
+    assert (before.nodes.price[0], after.nodes.price[0]) == (1.0, 2.0)
+    assert cache.update_offers([(known, Offer(2.0, 2.0, 0.5, durable=False))]) == 0
+    assert cache.snapshot() is after
 
 
 def test_resources_are_the_rows_and_nodes_the_columns() -> None:
