@@ -87,7 +87,14 @@ async def _read(request: Request, limit: int) -> bytes | None:
     return b"".join(chunks)
 
 
-def add_probes(app: FastAPI, cluster: ClusterView, metrics: Metrics, cluster_name: str) -> None:
+def add_probes(
+    app: FastAPI,
+    cluster: ClusterView,
+    metrics: Metrics,
+    cluster_name: str,
+    before_metrics: Callable[[], None] = lambda: None,
+) -> None:
+    """`before_metrics` brings gauges up to date that others keep."""
     metrics.build.labels(VERSION).set(1)
 
     @app.get("/healthz", summary="Is the process alive?")
@@ -107,6 +114,7 @@ def add_probes(app: FastAPI, cluster: ClusterView, metrics: Metrics, cluster_nam
 
     @app.get("/metrics", summary="Metrics for Prometheus", response_class=Response)
     async def show_metrics() -> Response:
+        before_metrics()
         metrics.observe(cluster.cache.counts(), cluster.ages(), synced=cluster.synced)
         return Response(metrics.expose(), media_type=CONTENT_TYPE_LATEST)
 

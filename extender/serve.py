@@ -20,6 +20,7 @@ from extender.bind import Binder
 from extender.decisions import Decisions
 from extender.events import warn_about_ourselves
 from extender.floor_guard import FloorGuard
+from extender.market_feed import MarketFeed
 from extender.metrics import Metrics
 from extender.settings import Settings
 from extender.source import EXAMPLES, Source
@@ -31,6 +32,7 @@ _KEEP_ALIVE_SECONDS = 120
 _SHUTDOWN_SECONDS = 5
 _FILES_INTERVAL_SECONDS = 1.0
 _FLOOR_INTERVAL_SECONDS = 1.0
+_PRICES_INTERVAL_SECONDS = 0.5  # to see whether it is time to ask
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,7 @@ class Service:
         self._source = source
         self._metrics = Metrics()
         self._settings = Settings(options.config, self._metrics)
+        self._feed = MarketFeed(source.market, source.cache, self._settings.market, self._metrics)
         self._tls = RotatingTls(options.certificates, self._metrics) if options.certificates else None
         self._servers: list[_Server] = []
 
@@ -67,6 +70,7 @@ class Service:
                 self._servers.append(server)
             self._source.start()
             cleanup.callback(self._source.stop)
+            self._feed.offer()  # a cluster from a file is complete by now
             uvloop.run(self._run())
 
     def _apps(self) -> Iterator[tuple[FastAPI, str, int, ssl.SSLContext | None]]:
@@ -77,7 +81,7 @@ class Service:
         answers = Verbs(self._source, policy_of, self._metrics, binder, decisions)
         add_verbs(verbs, answers, self._options.max_body_bytes)
         probes = verbs if self._options.probe_port is None else new_app()
-        add_probes(probes, self._source, self._metrics, self._source.name)
+        add_probes(probes, self._source, self._metrics, self._source.name, self._feed.observe)
         add_explain(probes, decisions, self._source)
         yield verbs, self._options.host, self._options.port, self._tls.context if self._tls else None
         if self._options.probe_port is not None:
@@ -100,7 +104,7 @@ class Service:
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, self._stop)
         serving = [asyncio.create_task(server.serve(sockets=[server.socket])) for server in self._servers]
-        background = [asyncio.create_task(self._follow_files())]
+        background = [asyncio.create_task(self._follow_files()), asyncio.create_task(self._follow_prices())]
         if self._options.protect_floor:
             background.append(asyncio.create_task(self._guard_floors(self._floor_guard())))
         print(self._welcome(), flush=True)
@@ -116,8 +120,16 @@ class Service:
         while True:
             await asyncio.sleep(_FILES_INTERVAL_SECONDS)
             await asyncio.to_thread(self._settings.refresh, self._on_refused)
+            await asyncio.to_thread(self._feed.follow, self._settings.market, self._on_table_refused)
             if self._tls:
                 self._tls.refresh()
+
+    async def _follow_prices(self) -> None:
+        """Apart from the rest: a slow server of prices keeps nothing else waiting."""
+        while True:
+            if self._source.synced:
+                await asyncio.to_thread(self._feed.poll)
+            await asyncio.sleep(_PRICES_INTERVAL_SECONDS)
 
     async def _guard_floors(self, guard: FloorGuard) -> None:
         while True:
@@ -127,6 +139,9 @@ class Service:
 
     def _on_refused(self, message: str) -> None:
         warn_about_ourselves(self._source.api, "ConfigurationRefused", message)
+
+    def _on_table_refused(self, message: str) -> None:
+        warn_about_ourselves(self._source.api, "PriceTableRefused", message)
 
     def _welcome(self) -> str:
         verbs, probes = self._servers[0].url, self._servers[-1].url

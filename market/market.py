@@ -53,6 +53,7 @@ class Market:
 
     def __init__(self, settings: MarketSettings | None = None, table: PriceTable | None = None) -> None:
         self.refusals = Refusals()
+        self.version = 0  # counts the news that may change any node's offer
         self.changed_at: dict[str, float] = {}  # source to seconds since 1970 of its last word
         self._facts: dict[str, _Facts] = {}
         self._origins: dict[str, Origins] = {}
@@ -69,6 +70,7 @@ class Market:
             (parse_selector(each.selector), each.factor) for each in settings.discounts
         ]
         self._edition += 1
+        self.version += 1
         if settings.table is not None:
             self.changed_at[Origin.TABLE] = time.time()
 
@@ -80,15 +82,18 @@ class Market:
             said = {field: by_node[name] for field, by_node in samples.items() if name in by_node}
             taken[name] = self._sensible(name, said, self._quotes.get(name, NOTHING))
         self._quotes = taken
+        self.version += 1
         self.changed_at[Origin.PROMETHEUS] = time.time()
 
     def forget_quotes(self) -> None:
         """Prometheus is no longer a source."""
         self._quotes = {}
+        self.version += 1
         self.changed_at.pop(Origin.PROMETHEUS, None)
 
     def learn(self, evidence: Mapping[Pool, Evidence]) -> None:
         self._evidence = dict(evidence)
+        self.version += 1
         self.changed_at[Origin.LEARNED] = time.time()
 
     def offer_of(self, node: Node) -> Offer:
