@@ -93,22 +93,20 @@ class Cache:
             self._write_node(row, node, offer)
             self._bump()
 
-    def update_offers(self, offers: Sequence[tuple[Node, Offer]]) -> int:
-        """Take new offers for nodes that are still as they were then; how many nodes have another one now.
+    def update_offers(self, nodes: Sequence[Node], offers: Floats) -> int:
+        """Take new offers, (4, N) in the order of an Offer's fields, for nodes that are still as they were.
 
         Readers see all of them at once. A snapshot that is up to date is not built anew: only these columns.
+        How many nodes have another offer now.
         """
         with self._changed:
-            same = [(node.name, offer) for node, offer in offers if self._nodes.get(node.name) is node]
-            if not same:
-                return 0
-            rows = np.array([self._row_of[name] for name, _ in same])
-            columns = np.array([offer for _, offer in same], np.float64).T
-            before = self._offers[:, rows]
-            news = ~((before == columns) | (np.isnan(before) & np.isnan(columns))).all(axis=0)
+            same = [index for index, node in enumerate(nodes) if self._nodes.get(node.name) is node]
+            rows = np.array([self._row_of[nodes[index].name] for index in same], np.intp)
+            before, after = self._offers[:, rows], offers[:, same]
+            news = ~((before == after) | (np.isnan(before) & np.isnan(after))).all(axis=0)
             if not news.any():
                 return 0
-            self._offers[:, rows] = columns
+            self._offers[:, rows] = after
             snapshot = self._snapshot
             current = snapshot is not None and snapshot.generation == self._generation
             self._bump()

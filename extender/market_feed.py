@@ -86,7 +86,7 @@ class MarketFeed:
         version, nodes = self._market.version, self._cache.snapshot().nodes.cluster.table
         if self._offered is not None and self._offered[0] is nodes and self._offered[1] == version:
             return
-        changed = self._cache.update_offers(self._market.offers(nodes.nodes))
+        changed = self._cache.update_offers(nodes.nodes, self._market.offers(nodes.nodes))
         self._offered = nodes, version
         _log.debug("new offers for %d of %d nodes", changed, len(nodes))
         for value, shares in self._market.coverage().items():

@@ -3,11 +3,21 @@
 import math
 from collections import defaultdict
 from collections.abc import Hashable, Iterable
-from statistics import median
+from typing import NamedTuple
 
-from market.pools import Pool, Shape
+import numpy as np
+
+from market.pools import Shape
 
 _MILLICORES = 1000
+
+
+class Kind(NamedTuple):
+    """What nodes must share to be alike."""
+
+    instance_type: str  # empty where the node does not tell
+    capacity_type: str
+    shape: Shape
 
 
 class Estimates:
@@ -17,36 +27,39 @@ class Estimates:
     core. A spot node that is only known as on-demand counts as dear as that: better than as cheap as a guess.
     """
 
-    def __init__(self, known: Iterable[tuple[Pool, Shape, float]] = ()) -> None:
-        prices: defaultdict[Hashable, list[float]] = defaultdict(list)
-        for pool, shape, price in known:
-            for likeness in _likenesses(pool, shape):
-                prices[likeness].append(price)
-            if shape.cpu:
-                for likeness in _by_the_core(pool):
-                    prices[likeness].append(price / shape.cpu)
-        self._medians = {likeness: median(found) for likeness, found in prices.items()}
+    def __init__(self, known: Iterable[tuple[Kind, float]] = ()) -> None:
+        by_kind: defaultdict[Kind, list[float]] = defaultdict(list)
+        for kind, price in known:
+            by_kind[kind].append(price)
+        found: defaultdict[Hashable, list[float]] = defaultdict(list)
+        for kind, prices in by_kind.items():
+            for likeness in _likenesses(kind):
+                found[likeness] += prices
+            if kind.shape.cpu:
+                for likeness in _by_the_core(kind):
+                    found[likeness] += [price / kind.shape.cpu for price in prices]
+        self._medians = {likeness: float(np.median(prices)) for likeness, prices in found.items()}
 
-    def price(self, pool: Pool, shape: Shape) -> float:
+    def price(self, kind: Kind) -> float:
         """NaN where no price of any node is known."""
-        for likeness in _likenesses(pool, shape):
+        for likeness in _likenesses(kind):
             if likeness in self._medians:
                 return self._medians[likeness]
-        for likeness in _by_the_core(pool):
+        for likeness in _by_the_core(kind):
             if likeness in self._medians:
-                return self._medians[likeness] * (shape.cpu or _MILLICORES)
+                return self._medians[likeness] * (kind.shape.cpu or _MILLICORES)
         return math.nan
 
 
-def _likenesses(pool: Pool, shape: Shape) -> Iterable[Hashable]:
-    if pool.instance_type:
-        yield "type", pool.instance_type, pool.capacity_type
-    yield "shape", shape, pool.capacity_type
-    if pool.instance_type:
-        yield "type", pool.instance_type
-    yield "shape", shape
+def _likenesses(kind: Kind) -> Iterable[Hashable]:
+    if kind.instance_type:
+        yield "type", kind.instance_type, kind.capacity_type
+    yield "shape", kind.shape, kind.capacity_type
+    if kind.instance_type:
+        yield "type", kind.instance_type
+    yield "shape", kind.shape
 
 
-def _by_the_core(pool: Pool) -> Iterable[Hashable]:
-    yield "core", pool.capacity_type
+def _by_the_core(kind: Kind) -> Iterable[Hashable]:
+    yield "core", kind.capacity_type
     yield "core"

@@ -10,11 +10,14 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
+import numpy as np
 
 from market.pools import Pool
+
+Number = Any  # a float or a column of floats, as numpy takes them
 
 # The rates of Spot Advisor, and so all rates here, speak of a month.
 HOURS_OF_A_RATE = 730.0
@@ -39,38 +42,38 @@ class Sighting(NamedTuple):
 
 
 class Posterior(NamedTuple):
-    """A Gamma distribution of the interruptions of a node in an hour."""
+    """A Gamma distribution of the interruptions of a node in an hour; of one pool, or columns of many."""
 
-    shape: float
-    node_hours: float
+    shape: Number
+    node_hours: Number
 
     @property
-    def hazard(self) -> float:
+    def hazard(self) -> Number:
         return self.shape / self.node_hours
 
     @property
-    def rate(self) -> float:
+    def rate(self) -> Number:
         """How likely a node is to be interrupted within a month."""
-        return -math.expm1(-self.hazard * HOURS_OF_A_RATE)
+        return -np.expm1(-self.hazard * HOURS_OF_A_RATE)
 
-    def hazard_interval(self) -> tuple[float, float]:
+    def hazard_interval(self) -> tuple[Number, Number]:
         """Where the hazard lies with 95 %, by Wilson and Hilferty's approximation."""
-        middle, spread = 1 - 1 / (9 * self.shape), _Z_95 / math.sqrt(9 * self.shape)
-        low, high = (max(0.0, middle + sign * spread) ** 3 * self.hazard for sign in (-1, 1))
+        middle, spread = 1 - 1 / (9 * self.shape), _Z_95 / np.sqrt(9 * self.shape)
+        low, high = (np.maximum(0, middle + sign * spread) ** 3 * self.hazard for sign in (-1, 1))
         return low, high
 
 
 class Evidence(NamedTuple):
-    """What was seen, the older the less."""
+    """What was seen, the older the less; of one pool, or columns of many."""
 
-    interruptions: float = 0.0
-    node_hours: float = 0.0
+    interruptions: Number = 0.0
+    node_hours: Number = 0.0
 
     def faded(self, factor: float) -> "Evidence":
         return Evidence(self.interruptions * factor, self.node_hours * factor)
 
-    def posterior(self, prior_rate: float, prior_node_hours: float) -> Posterior:
-        prior_hazard = -math.log1p(-min(prior_rate, _LARGEST_PRIOR)) / HOURS_OF_A_RATE
+    def posterior(self, prior_rate: Number, prior_node_hours: float) -> Posterior:
+        prior_hazard = -np.log1p(-np.minimum(prior_rate, _LARGEST_PRIOR)) / HOURS_OF_A_RATE
         shape = prior_hazard * prior_node_hours + self.interruptions
         return Posterior(shape, prior_node_hours + self.node_hours)
 

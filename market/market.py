@@ -6,32 +6,46 @@ The order of trust: what the node says of itself, the price table, Prometheus, w
 
 import math
 import time
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from cluster.objects import Node
 from cluster.selectors import Selector, matches, parse_selector
-from cluster.snapshot import Offer
-from market.estimates import Estimates
+from cluster.snapshot import Floats, Offer
+from market.estimates import Estimates, Kind
 from market.learned import Evidence, Sighting, State
 from market.notices import Notice, leaves_by_choice, notice_of
 from market.offers import own_quote
-from market.pools import Pool, Shape, pool_of, region_of, shape_of
+from market.pools import Pool, pool_of, region_of, shape_of
 from market.quotes import LARGEST, NOTHING, Origin, Origins, Quote, Refusals
 from market.settings import MarketSettings
 from market.table import PriceTable
 
+_ORIGINS = tuple(Origin)
+_CODES = {origin: code for code, origin in enumerate(_ORIGINS)}
+_TOLD = tuple(_CODES[origin] for origin in (Origin.NODE, Origin.TABLE, Origin.PROMETHEUS))
+_UNKNOWN, _ESTIMATED = _CODES[Origin.UNKNOWN], _CODES[Origin.ESTIMATED]
+
 # From this share of an interruption on, a pool's rate is more than what the table said.
 _SEEN_ONE = 0.5
+_NO_EVIDENCE = Evidence()
+
+Codes = NDArray[np.intp]
+
+
+class Told(NamedTuple):
+    values: Floats  # (3, N) in the order of a Quote's fields, NaN where no source knows
+    origins: Codes  # (3, N)
 
 
 class Terms(NamedTuple):
-    """An offer and where its values come from."""
-
-    offer: Offer
-    origins: Origins
+    offers: Floats  # (4, N) in the order of an Offer's fields
+    origins: Codes  # (3, N) of price, median price and interruption rate
 
 
 @dataclass(slots=True)
@@ -41,8 +55,8 @@ class _Facts:
     node: Node
     own: Quote
     pool: Pool
+    kind: Kind
     region: str
-    shape: Shape
     notice: Notice | None
     listed: Quote = NOTHING
     edition: int = -1  # of the table and the discounts
@@ -56,8 +70,10 @@ class Market:
         self.version = 0  # counts the news that may change any node's offer
         self.changed_at: dict[str, float] = {}  # source to seconds since 1970 of its last word
         self._facts: dict[str, _Facts] = {}
-        self._origins: dict[str, Origins] = {}
-        self._quotes: Mapping[str, Quote] = {}  # of Prometheus, by node
+        self._origins: dict[str, Codes] = {}
+        self._quotes: Mapping[
+            str, Mapping[str, float]
+        ] = {}  # of Prometheus: field of a quote to node to value
         self._evidence: Mapping[Pool, Evidence] = {}
         self._estimates = Estimates()
         self._edition = 0
@@ -76,11 +92,11 @@ class Market:
 
     def quote(self, samples: Mapping[str, Mapping[str, float]]) -> None:
         """Take Prometheus' word: value to node to number. What it does not mention keeps its last number."""
-        mentioned = {name for by_node in samples.values() for name in by_node}
-        taken = {name: quote for name, quote in self._quotes.items() if name in self._facts}
-        for name in mentioned:
-            said = {field: by_node[name] for field, by_node in samples.items() if name in by_node}
-            taken[name] = self._sensible(name, said, self._quotes.get(name, NOTHING))
+        taken = {}
+        for field in Quote._fields:
+            before = self._quotes.get(field, {})
+            kept = {name: value for name, value in before.items() if name in self._facts}
+            taken[field] = kept | dict(self._sensible(field, samples.get(field, {})))
         self._quotes = taken
         self.version += 1
         self.changed_at[Origin.PROMETHEUS] = time.time()
@@ -98,40 +114,43 @@ class Market:
 
     def offer_of(self, node: Node) -> Offer:
         """On one node that came or changed; estimates are those of the last look at all nodes."""
-        offer, origins = self._terms(self._facts_of(node))
-        self._origins[node.name] = origins
-        return offer
+        facts = [self._facts_of(node)]
+        terms = self._settle(facts, self._told(facts))
+        self._origins[node.name] = terms.origins[:, 0]
+        price, median_price, rate, durable = terms.offers[:, 0].tolist()
+        return Offer(price, median_price, rate, bool(durable))
 
-    def offers(self, nodes: Sequence[Node]) -> list[tuple[Node, Offer]]:
-        """On all nodes there are; forgets the others."""
+    def offers(self, nodes: Sequence[Node]) -> Floats:
+        """(4, N) on all nodes there are, in the order of an Offer's fields; forgets other nodes."""
         facts = [self._facts_of(node) for node in nodes]
-        self._forget_others({node.name for node in nodes})
-        terms = [self._terms(each) for each in facts]
-        if any(each.origins.price not in _KNOWN for each in terms):
-            self._estimates = Estimates(
-                (each.pool, each.shape, found.offer.price)
-                for each, found in zip(facts, terms, strict=True)
-                if found.origins.price in _KNOWN
-            )
-            terms = [self._terms(each) for each in facts]
-        self._origins |= {each.node.name: found.origins for each, found in zip(facts, terms, strict=True)}
-        return [(each.node, found.offer) for each, found in zip(facts, terms, strict=True)]
+        names = [node.name for node in nodes]
+        self._forget_others(set(names))
+        told = self._told(facts)
+        unknown = told.origins[0] == _UNKNOWN
+        if unknown.any():
+            prices = zip(facts, told.values[0].tolist(), unknown.tolist(), strict=True)
+            self._estimates = Estimates((each.kind, price) for each, price, missing in prices if not missing)
+        terms = self._settle(facts, told)
+        self._origins.update(zip(names, terms.origins.T, strict=True))
+        return terms.offers
 
     def origins(self, name: str) -> Origins:
-        return self._origins.get(name, Origins())
+        codes = self._origins.get(name)
+        return Origins() if codes is None else Origins(*(_ORIGINS[code] for code in codes.tolist()))
 
     def coverage(self) -> Mapping[str, Mapping[str, float]]:
         """Value to source to the share of nodes for which it comes from there."""
-        origins = list(self._origins.values())
-        shares: dict[str, dict[str, float]] = {}
-        for field, column in zip(Origins._fields, zip(*origins, strict=True), strict=False):
-            counts = Counter(column)
-            shares[field] = {origin: counts[origin] / len(origins) for origin in Origin}
-        return shares
+        codes = np.array(list(self._origins.values()), np.intp).reshape(-1, len(Origins._fields))
+        return {
+            field: dict(
+                zip(_ORIGINS, np.bincount(column, minlength=len(_ORIGINS)) / max(1, len(codes)), strict=True)
+            )
+            for field, column in zip(Origins._fields, codes.T, strict=True)
+        }
 
     def ages(self, now: float) -> Mapping[str, float]:
         """Source to seconds since its last word."""
-        return {source: max(0.0, now - at) for source, at in self.changed_at.items()}
+        return {source: max(0.0, now - at) for source, at in list(self.changed_at.items())}
 
     def sightings(self, nodes: Iterable[Node]) -> Mapping[str, Sighting]:
         return {node.name: _sighting(self._facts_of(node)) for node in nodes}
@@ -139,12 +158,13 @@ class Market:
     def _facts_of(self, node: Node) -> _Facts:
         known = self._facts.get(node.name)
         if known is None or known.node is not node:
+            pool = pool_of(node)
             known = _Facts(
                 node=node,
                 own=own_quote(node, known.own if known else NOTHING, self.refusals),
-                pool=pool_of(node),
+                pool=pool,
+                kind=Kind(pool.instance_type, pool.capacity_type, shape_of(node)),
                 region=region_of(node),
-                shape=shape_of(node),
                 notice=notice_of(node),
             )
             self._facts[node.name] = known
@@ -160,50 +180,71 @@ class Market:
         )
         return quote._replace(price=quote.price * factor, median_price=quote.median_price * factor)
 
-    def _terms(self, facts: _Facts) -> Terms:
-        own, listed = facts.own, facts.listed
-        asked = self._quotes.get(facts.node.name, NOTHING)
-        price, price_origin = _first(own.price, listed.price, asked.price)
-        if price_origin is Origin.UNKNOWN:
-            price = self._estimates.price(facts.pool, facts.shape)
-            price_origin = Origin.UNKNOWN if math.isnan(price) else Origin.ESTIMATED
-        median, median_origin = _first(own.median_price, listed.median_price, asked.median_price)
-        if median_origin is Origin.UNKNOWN:
-            median, median_origin = price, price_origin
-        durable = not facts.pool.spot
-        if facts.notice is not None:
-            # As dear as ever, so that the stability is exactly zero; and nothing that a floor could stand on.
-            origins = Origins(price_origin, price_origin, Origin.NOTICE)
-            return Terms(Offer(price, price, 1.0, durable=False), origins)
-        told = _first(own.interruption_rate, listed.interruption_rate, asked.interruption_rate)
-        rate, rate_origin = self._rate(facts, told)
-        return Terms(Offer(price, median, rate, durable), Origins(price_origin, median_origin, rate_origin))
+    def _settle(self, facts: Sequence[_Facts], told: Told) -> Terms:
+        """What no source told is estimated, what was learned and what is about to happen is added."""
+        values, codes = told
+        price, median_price, rate = values
+        for row in np.flatnonzero(codes[0] == _UNKNOWN).tolist():
+            price[row] = self._estimates.price(facts[row].kind)
+            codes[0, row] = _UNKNOWN if math.isnan(price[row]) else _ESTIMATED
+        unknown = codes[1] == _UNKNOWN
+        median_price[unknown], codes[1, unknown] = price[unknown], codes[0, unknown]
+        spot = np.array([each.pool.spot for each in facts], np.bool_)
+        priors = self.settings.priors
+        unknown = codes[2] == _UNKNOWN
+        rate[unknown] = np.where(spot, priors.spot, priors.on_demand)[unknown]
+        codes[2, unknown] = _ESTIMATED
+        self._apply_evidence(facts, rate, codes[2])
+        durable = ~spot
+        going = np.array([each.notice is not None for each in facts], np.bool_)
+        # As dear as ever, so that the stability is exactly zero; and nothing that a floor could stand on.
+        rate[going], durable[going], codes[2, going] = 1.0, False, _CODES[Origin.NOTICE]
+        median_price[going], codes[1, going] = price[going], codes[0, going]
+        return Terms(np.vstack([values, durable]), codes)
 
-    def _rate(self, facts: _Facts, told: tuple[float, Origin]) -> tuple[float, Origin]:
-        rate, origin = told
-        if origin is Origin.NODE:
-            return told
-        if origin is Origin.UNKNOWN:
-            priors = self.settings.priors
-            rate, origin = priors.spot if facts.pool.spot else priors.on_demand, Origin.ESTIMATED
-        evidence = self._evidence.get(facts.pool)
-        if evidence is None:
-            return rate, origin
+    def _told(self, facts: Sequence[_Facts]) -> Told:
+        """For each value what the first source says that says something."""
+        names = [each.node.name for each in facts]
+        own = _columns(each.own for each in facts)
+        listed = _columns(each.listed for each in facts)
+        asked = np.full_like(own, math.nan)
+        for column, field in zip(asked, Quote._fields, strict=True):
+            quotes = self._quotes.get(field)
+            if quotes:
+                column[:] = [quotes.get(name, math.nan) for name in names]
+        values = np.full_like(own, math.nan)
+        codes = np.full(values.shape, _UNKNOWN, np.intp)
+        for code, said in zip(_TOLD, (own, listed, asked), strict=True):
+            news = np.isnan(values) & ~np.isnan(said)
+            values[news], codes[news] = said[news], code
+        return Told(values, codes)
+
+    def _apply_evidence(self, facts: Sequence[_Facts], rate: Floats, codes: Codes) -> None:
+        if not self._evidence:
+            return
+        seen = np.array([self._evidence.get(each.pool, _NO_EVIDENCE) for each in facts]).reshape(-1, 2)
+        evidence = Evidence(*seen.T)
         worth = self.settings.learned.prior_node_hours
-        outweighs = evidence.interruptions >= _SEEN_ONE or evidence.node_hours >= worth
-        return evidence.posterior(rate, worth).rate, Origin.LEARNED if outweighs else origin
+        open_rows = (codes != _CODES[Origin.NODE]) & (seen > 0).any(axis=1)
+        rate[open_rows] = np.asarray(evidence.posterior(rate, worth).rate)[open_rows]
+        outweighs = (seen[:, 0] >= _SEEN_ONE) | (seen[:, 1] >= worth)
+        codes[open_rows & outweighs] = _CODES[Origin.LEARNED]
 
-    def _sensible(self, name: str, said: Mapping[str, float], before: Quote) -> Quote:
-        taken = {}
-        for field, value in said.items():
-            # A price of nothing is how a cost model says that it does not know.
-            if (value >= 0 if field == "interruption_rate" else value > 0) and value <= getattr(
-                LARGEST, field
-            ):
-                taken[field] = value
-            else:
-                self.refusals.refuse(Origin.PROMETHEUS, name, field, f"{value:g}")
-        return before._replace(**taken)
+    def _sensible(self, field: str, samples: Mapping[str, float]) -> Mapping[str, float]:
+        values = np.fromiter(samples.values(), np.float64, len(samples))
+        # A price of nothing is how a cost model says that it does not know.
+        above = values >= 0 if field == "interruption_rate" else values > 0
+        bad = ~(above & (values <= getattr(LARGEST, field)))
+        if not bad.any():
+            return samples
+        for name, absurd in zip(samples, bad.tolist(), strict=True):
+            if absurd:
+                self.refusals.refuse(Origin.PROMETHEUS, name, field, f"{samples[name]:g}")
+        return {
+            name: value
+            for (name, value), absurd in zip(samples.items(), bad.tolist(), strict=True)
+            if not absurd
+        }
 
     def _forget_others(self, names: set[str]) -> None:
         for name in [name for name in list(self._facts) if name not in names]:
@@ -211,18 +252,10 @@ class Market:
             self._origins.pop(name, None)
 
 
-_KNOWN = frozenset({Origin.NODE, Origin.TABLE, Origin.PROMETHEUS})
-
-
-def _first(own: float, listed: float, asked: float) -> tuple[float, Origin]:
-    """The first value that is a number; comparing with itself is the quickest test for that."""
-    if own == own:  # noqa: PLR0124  not NaN
-        return own, Origin.NODE
-    if listed == listed:  # noqa: PLR0124
-        return listed, Origin.TABLE
-    if asked == asked:  # noqa: PLR0124
-        return asked, Origin.PROMETHEUS
-    return math.nan, Origin.UNKNOWN
+def _columns(quotes: Iterable[Quote]) -> Floats:
+    """(3, N): a column for each field."""
+    flat = np.fromiter(chain.from_iterable(quotes), np.float64)
+    return flat.reshape(-1, len(Quote._fields)).T
 
 
 def _sighting(facts: _Facts) -> Sighting:

@@ -42,9 +42,10 @@ class CacheMachine(RuleBasedStateMachine):
         offer = Offer(price, price, 0.25, durable)
         table = self.cache.snapshot().nodes.cluster.table
         outdated = node("a").cpu(99).build()
-        changed = [(each, offer) for each in table.nodes if each.name in names]
-        self.cache.update_offers([*changed, (outdated, Offer(77, 77, 0.5, False))])
-        self.offers |= {each.name: offer for each, _ in changed}
+        changed = [each for each in table.nodes if each.name in names]
+        column = np.array([[*offer]] * len(changed) + [[77, 77, 0.5, 0]]).T
+        self.cache.update_offers([*changed, outdated], column)
+        self.offers |= {each.name: offer for each in changed}
 
     @rule(name=st.sampled_from(NODE_NAMES))
     def remove_node(self, name: str) -> None:
@@ -124,14 +125,15 @@ def test_new_offers_leave_the_rest_of_the_snapshot_as_it_is() -> None:
     cache.apply_node(node("a").price(1).build())
     before = cache.snapshot()
     known = before.nodes.cluster.table.nodes[0]
-    assert cache.update_offers([(known, Offer(2.0, 2.0, 0.5, durable=False))]) == 1
+    offers = np.array([[2.0], [2.0], [0.5], [0.0]])
+    assert cache.update_offers([known], offers) == 1
     after = cache.snapshot()
     assert after.generation > before.generation
     assert after.nodes.requested is before.nodes.requested
     assert after.nodes.allocatable is before.nodes.allocatable
     assert after.nodes.cluster.table is before.nodes.cluster.table
     assert (before.nodes.price[0], after.nodes.price[0]) == (1.0, 2.0)
-    assert cache.update_offers([(known, Offer(2.0, 2.0, 0.5, durable=False))]) == 0
+    assert cache.update_offers([known], offers) == 0
     assert cache.snapshot() is after
 
 
