@@ -35,7 +35,7 @@ def main() -> int:
 
 
 def measure(count: int, rounds: int) -> list[tuple[float, float]]:
-    """Seconds and processor seconds of each round; all prices are other ones each time and one node in ten has none."""
+    """Seconds and processor seconds of each round: all prices are new, and one node in ten has none."""
     market = Market(table=PriceTable(csv_rows(_TABLE)))
     cache = Cache(market.offer_of)
     with cache.batch():
