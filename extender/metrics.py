@@ -53,9 +53,7 @@ class Metrics:
         )
         self.market_polls = self._counter("market_polls", "Rounds of queries to Prometheus.", "outcome")
         self.table_reloads = self._counter("price_table_reloads", "Price tables read by result.", "result")
-        self.interruptions = self._counter(
-            "interruptions", "Nodes seen to be taken away, by terms.", "capacity"
-        )
+        self.interruptions = self._counter("interruptions", "Nodes seen to be taken away.")
         self.memory_writes = self._counter(
             "learned_rates_writes", "Learned rates written by result.", "result"
         )

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 import signal
 import socket
 import ssl
@@ -21,6 +22,8 @@ from extender.decisions import Decisions
 from extender.events import warn_about_ourselves
 from extender.floor_guard import FloorGuard
 from extender.market_feed import MarketFeed
+from extender.market_learning import MarketLearning
+from extender.market_memory import MarketMemory
 from extender.metrics import Metrics
 from extender.settings import Settings
 from extender.source import EXAMPLES, Source
@@ -32,6 +35,7 @@ _KEEP_ALIVE_SECONDS = 120
 _SHUTDOWN_SECONDS = 5
 _FILES_INTERVAL_SECONDS = 1.0
 _FLOOR_INTERVAL_SECONDS = 1.0
+_LEARN_INTERVAL_SECONDS = 1.0
 _PRICES_INTERVAL_SECONDS = 0.5  # to see whether it is time to ask
 
 
@@ -48,6 +52,7 @@ class Options:
     decision_age_seconds: float
     bind: bool = False
     protect_floor: bool = False
+    learn: bool = False
 
 
 class Service:
@@ -94,6 +99,11 @@ class Service:
         api = self._api("--protect-floor")
         return FloorGuard(self._source.cache, api, self._settings.policy_of, self._metrics)
 
+    def _learning(self) -> MarketLearning:
+        namespace = os.environ.get("POD_NAMESPACE", "tradewind-system")
+        memory = MarketMemory(self._api("--learn"), namespace, self._metrics)
+        return MarketLearning(self._source.market, self._source.cache, memory, self._metrics)
+
     def _api(self, wanted_by: str) -> ApiClient:
         if self._source.api is None:
             raise TradewindError(f"{wanted_by} needs a live cluster, not one from a file")
@@ -107,10 +117,15 @@ class Service:
         background = [asyncio.create_task(self._follow_files()), asyncio.create_task(self._follow_prices())]
         if self._options.protect_floor:
             background.append(asyncio.create_task(self._guard_floors(self._floor_guard())))
+        learning = self._learning() if self._options.learn else None
+        if learning is not None:
+            background.append(asyncio.create_task(self._learn(learning)))
         print(self._welcome(), flush=True)
         await asyncio.gather(*serving)
         for task in background:
             task.cancel()
+        if learning is not None:
+            await asyncio.to_thread(learning.save)
 
     def _stop(self) -> None:
         for server in self._servers:
@@ -136,6 +151,12 @@ class Service:
             await asyncio.sleep(_FLOOR_INTERVAL_SECONDS)
             if self._source.synced:
                 await asyncio.to_thread(guard.run)
+
+    async def _learn(self, learning: MarketLearning) -> None:
+        while True:
+            await asyncio.sleep(_LEARN_INTERVAL_SECONDS)
+            if self._source.synced:
+                await asyncio.to_thread(learning.run)
 
     def _on_refused(self, message: str) -> None:
         warn_about_ourselves(self._source.api, "ConfigurationRefused", message)

@@ -25,7 +25,7 @@ HOURS_OF_A_RATE = 730.0
 # After a longer absence nobody can say why a node is gone.
 _LONGEST_GAP_HOURS = 1.0
 _LARGEST_PRIOR = 0.999  # certainty would be an infinite hazard
-_FORGOTTEN_NODE_HOURS = 0.01
+_FORGOTTEN = 0.01  # node-hours and interruptions, of a pool without nodes
 _Z_95 = 1.96
 _HOUR_SECONDS = 3600.0
 
@@ -57,10 +57,15 @@ class Posterior(NamedTuple):
         return -np.expm1(-self.hazard * HOURS_OF_A_RATE)
 
     def hazard_interval(self) -> tuple[Number, Number]:
-        """Where the hazard lies with 95 %, by Wilson and Hilferty's approximation."""
-        middle, spread = 1 - 1 / (9 * self.shape), _Z_95 / np.sqrt(9 * self.shape)
-        low, high = (np.maximum(0, middle + sign * spread) ** 3 * self.hazard for sign in (-1, 1))
-        return low, high
+        """Where the hazard lies with 95 %, by Wilson and Hilferty's approximation.
+
+        It fails where almost nothing was seen; the upper end is then that of one interruption: rather too high.
+        """
+        return self._quantile(self.shape, -_Z_95), self._quantile(np.maximum(1, self.shape), _Z_95)
+
+    def _quantile(self, shape: Number, z: float) -> Number:
+        root = 1 - 1 / (9 * shape) + z / np.sqrt(9 * shape)
+        return shape * np.maximum(0, root) ** 3 / self.node_hours
 
 
 class Evidence(NamedTuple):
@@ -141,7 +146,7 @@ class Learner:
             self.evidence[pool] = Evidence(interruptions, node_hours + alive[pool] * exposure)
         pools = {seen.pool for seen in nodes.values()}
         for pool in [pool for pool in self.evidence if pool not in pools]:
-            if self.evidence[pool].node_hours < _FORGOTTEN_NODE_HOURS:
+            if max(self.evidence[pool]) < _FORGOTTEN:
                 del self.evidence[pool]
 
     def _factor(self, hours: float) -> float:

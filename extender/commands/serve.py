@@ -58,6 +58,11 @@ def add(command: argparse.ArgumentParser) -> None:
         help="annotate replicas that a durable floor needs, so that scaling down spares them",
     )
     argument(
+        "--learn",
+        action="store_true",
+        help="learn how often nodes of a pool are taken away, and keep it in a ConfigMap",
+    )
+    argument(
         "--decisions",
         type=_positive(int),
         default=5000,
@@ -106,6 +111,7 @@ def run(options: argparse.Namespace) -> None:
             decision_age_seconds=options.decision_age,
             bind=options.bind,
             protect_floor=options.protect_floor,
+            learn=options.learn,
         ),
         source.choose(options.cluster, options.kubeconfig),
     )
