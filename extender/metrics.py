@@ -43,7 +43,10 @@ class Metrics:
             "cluster_age_seconds", "Time since the last sign of life of a watch.", "resource"
         )
         self.market_coverage = self._gauge(
-            "market_coverage_ratio", "Share of nodes whose value comes from this source.", "value", "source"
+            "market_coverage_ratio",
+            "Share of nodes whose price or rate comes from here.",
+            "quantity",
+            "source",
         )
         self.market_age = self._gauge(
             "market_age_seconds", "Time since a source of prices and rates last had a word.", "source"

@@ -59,7 +59,7 @@ class Posterior(NamedTuple):
     def hazard_interval(self) -> tuple[Number, Number]:
         """Where the hazard lies with 95 %, by Wilson and Hilferty's approximation.
 
-        It fails where almost nothing was seen; the upper end is then that of one interruption: rather too high.
+        It fails where almost nothing was seen; the upper end is then that of one interruption: too high.
         """
         return self._quantile(self.shape, -_Z_95), self._quantile(np.maximum(1, self.shape), _Z_95)
 
