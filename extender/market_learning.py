@@ -2,6 +2,7 @@
 
 import logging
 import time
+from collections.abc import Callable
 
 from cluster.cache import Cache
 from cluster.errors import ApiError
@@ -21,7 +22,16 @@ _log = logging.getLogger(__name__)
 
 
 class MarketLearning:
-    def __init__(self, market: Market, cache: Cache, memory: MarketMemory, metrics: Metrics) -> None:
+    def __init__(
+        self,
+        market: Market,
+        cache: Cache,
+        memory: MarketMemory,
+        metrics: Metrics,
+        offer: Callable[[], None],
+    ) -> None:
+        """`offer` brings what the market has learned into the cluster state."""
+        self._offer = offer
         self._market = market
         self._cache = cache
         self._memory = memory
@@ -72,10 +82,11 @@ class MarketLearning:
         """Whether an interruption was news."""
         sightings = self._market.sightings(nodes.nodes)
         news = self._learner.observe(time.time(), sightings)
+        self._market.learn(self._learner.evidence)
         if news:
+            self._offer()
             self._metrics.interruptions.inc(news)
             _log.info("%d nodes are being taken away, or were", news)
-        self._market.learn(self._learner.evidence)
         return news > 0
 
     def _keep(self) -> None:

@@ -102,7 +102,8 @@ class Service:
     def _learning(self) -> MarketLearning:
         namespace = os.environ.get("POD_NAMESPACE", "tradewind-system")
         memory = MarketMemory(self._api("--learn"), namespace, self._metrics)
-        return MarketLearning(self._source.market, self._source.cache, memory, self._metrics)
+        market, cache = self._source.market, self._source.cache
+        return MarketLearning(market, cache, memory, self._metrics, self._feed.offer)
 
     def _api(self, wanted_by: str) -> ApiClient:
         if self._source.api is None:

@@ -116,8 +116,8 @@ TestCacheAgainstNaiveSum = CacheMachine.TestCase
 def _offer(snapshot: Snapshot, row: int) -> str:
     """As text, in which NaN equals NaN."""
     nodes = snapshot.nodes
-    numbers = (nodes.price, nodes.median_price, nodes.interruption_rate)
-    return repr(Offer(*(float(column[row]) for column in numbers), durable=bool(nodes.durable[row])))
+    price, median, rate = (float(c[row]) for c in (nodes.price, nodes.median_price, nodes.interruption_rate))
+    return repr(Offer(price, median, rate, bool(nodes.durable[row])))
 
 
 def test_new_offers_leave_the_rest_of_the_snapshot_as_it_is() -> None:
