@@ -1,10 +1,9 @@
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from cluster.cache import Cache
-from cluster.errors import PriceTableError
+from cluster.errors import ConfigurationError, PriceTableError
 from extender import config
 from extender.market_feed import MarketFeed
 from extender.metrics import Metrics
@@ -41,7 +40,7 @@ def typed(name: str, instance_type: str) -> NodeBuilder:
 
 
 @pytest.fixture
-def table(tmp_path: Path) -> Iterator[Path]:
+def table(tmp_path: Path) -> Path:
     path = tmp_path / "prices.csv"
     path.write_text("instance_type,price\nsmall,1\nlarge,3\n")
     return path
@@ -149,6 +148,6 @@ def test_the_table_is_beside_the_configuration(tmp_path: Path) -> None:
     ],
 )
 def test_broken_settings_are_refused_with_their_path(text: str, path: str) -> None:
-    with pytest.raises(config.ConfigurationError) as caught:
+    with pytest.raises(ConfigurationError) as caught:
         config.parse(_HEAD + text)
     assert path in str(caught.value)
