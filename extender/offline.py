@@ -16,6 +16,7 @@ from extender import config, source
 from extender.decisions import Decision, filter_decision, ranking_of
 from extender.explain import Explanation, explain
 from extender.market_feed import MarketFeed
+from extender.market_origins import with_origins
 from extender.metrics import Metrics
 from scoring.in_tree import IN_TREE
 from scoring.policy import Policy, weighted_sum
@@ -34,7 +35,8 @@ def explain_in_file(
     served.cache.remove_pod(pod.uid)
     nodes = _chosen(served.cache.snapshot(), node_names)
     waiting = msgspec.structs.replace(pod, node_name="")
-    return explain(named, _decide(waiting, document.policies().of(pod), nodes), pod, "evaluation")
+    told = explain(named, _decide(waiting, document.policies().of(pod), nodes), pod, "evaluation")
+    return with_origins(told, served.market.origins)
 
 
 def _decide(pod: Pod, policy: Policy, nodes: Nodes) -> Decision:

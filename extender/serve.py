@@ -87,7 +87,7 @@ class Service:
         add_verbs(verbs, answers, self._options.max_body_bytes)
         probes = verbs if self._options.probe_port is None else new_app()
         add_probes(probes, self._source, self._metrics, self._source.name, self._feed.observe)
-        add_explain(probes, decisions, self._source)
+        add_explain(probes, decisions, self._source, self._source.market.origins)
         yield verbs, self._options.host, self._options.port, self._tls.context if self._tls else None
         if self._options.probe_port is not None:
             yield probes, self._options.probe_host, self._options.probe_port, None

@@ -77,18 +77,21 @@ class Market:
         self._evidence: Mapping[Pool, Evidence] = {}
         self._estimates = Estimates()
         self._edition = 0
+        self._table = PriceTable()
         self.configure(settings or MarketSettings(), table or PriceTable())
 
     def configure(self, settings: MarketSettings, table: PriceTable) -> None:
         self.settings = settings
+        if settings.table is None:
+            self.changed_at.pop(Origin.TABLE, None)
+        elif table is not self._table:
+            self.changed_at[Origin.TABLE] = time.time()
         self._table = table
         self._discounts: list[tuple[Selector, float]] = [
             (parse_selector(each.selector), each.factor) for each in settings.discounts
         ]
         self._edition += 1
         self.version += 1
-        if settings.table is not None:
-            self.changed_at[Origin.TABLE] = time.time()
 
     def quote(self, samples: Mapping[str, Mapping[str, float]]) -> None:
         """Take Prometheus' word: value to node to number. What it does not mention keeps its last number."""

@@ -59,6 +59,18 @@ def test_a_changed_table_is_followed_and_a_broken_one_is_not(table: Path) -> Non
     assert len(fed.refused) == 1
 
 
+def test_a_refused_table_gets_older(table: Path) -> None:
+    settings = MarketSettings(table=table)
+    fed = Fed(settings)
+    read_at = fed.market.changed_at["table"]
+    table.write_text("nonsense")
+    fed.follow(settings)
+    assert fed.market.changed_at["table"] == read_at
+    table.write_text("instance_type,price\nsmall,2\n")
+    fed.follow(settings)
+    assert fed.market.changed_at["table"] > read_at
+
+
 def test_changed_settings_are_followed(table: Path) -> None:
     fed = Fed(MarketSettings())
     discounted = {"table": table, "discounts": [{"selector": f"{_TYPE}=large", "factor": 0.5}]}
