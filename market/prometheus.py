@@ -97,7 +97,7 @@ class Prometheus:
         )
         try:
             body = bytearray()
-            while chunk := response.read(_CHUNK_BYTES):
+            while chunk := response.read1(_CHUNK_BYTES):  # whatever is there, so that the clock is looked at
                 body += chunk
                 if len(body) > _MOST_BYTES or time.monotonic() > end:
                     raise PriceSourceError(f"{self._settings.url}: an answer too long, or too slow")

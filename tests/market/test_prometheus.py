@@ -1,5 +1,6 @@
 """The client against a small server on a real connection; the e2e tests have a real Prometheus."""
 
+import contextlib
 import json
 import math
 import threading
@@ -27,6 +28,7 @@ class Server:
         self.seen: list[tuple[str, str]] = []  # query and authorization
         self.delay = threading.Event()
         self.delayed = False
+        self.drips = False
         served = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -38,9 +40,17 @@ class Server:
                     served.delay.wait(10)
                 status, data = served.answer(query)
                 self.send_response(status)
-                self.send_header("Content-Length", str(len(data)))
+                self.send_header("Content-Length", str(len(data) + 2**20 * served.drips))
                 self.end_headers()
+                if served.drips:
+                    self._drip()
                 self.wfile.write(data)
+
+            def _drip(self) -> None:
+                """Never silent for long, and never done."""
+                with contextlib.suppress(OSError):
+                    while not served.delay.wait(0.05):
+                        self.wfile.write(b" ")
 
             def log_message(self, *_: object) -> None:
                 pass
@@ -146,6 +156,12 @@ def test_a_slow_server_is_given_up(server: Server) -> None:
     _, errors = ask(server, median_price=None, timeout_seconds=0.2)
     assert "timed out" in errors[0]
     assert time.monotonic() - start < 8  # and not the ten seconds that the server takes
+
+
+def test_a_server_that_drips_is_given_up_too(server: Server) -> None:
+    server.drips = True
+    _, errors = ask(server, median_price=None, timeout_seconds=0.3)
+    assert "too slow" in errors[0]
 
 
 def test_nobody_there() -> None:
