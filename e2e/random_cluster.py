@@ -89,6 +89,8 @@ def _workload(rng: Random, number: int, namespaces: Sequence[str], node_names: S
         "namespace": rng.choice(namespaces),
         "labels": pod_labels(rng),
         "affinity": anti_affinity,
+        # Otherwise a controller evicts those on nodes with a NoExecute taint, at any moment.
+        "tolerations": [{"operator": "Exists"}],
         **_containers(rng),
     }
     places = rng.choices([*node_names, *node_names, _GONE], k=rng.randint(1, 6))

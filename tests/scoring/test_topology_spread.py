@@ -65,6 +65,12 @@ def _webs(places: str) -> list[PodBuilder]:
             _WEB.spread(_ZONE, _APP), [_WEB.namespace("shop").on("a")], "a b c", id="pods of other namespaces"
         ),
         pytest.param(
+            _WEB.spread(_ZONE, _APP),
+            [_WEB.namespace("shop").on("a"), pod("x").on("a"), pod("y").label("app", "db").on("a")],
+            "a b c",
+            id="pods of other namespaces and other pods of its own",
+        ),
+        pytest.param(
             _WEB.spread(_ZONE, _APP), [_WEB.on("a").deleting()], "a b c", id="pods that are being deleted"
         ),
         pytest.param(
