@@ -5,10 +5,12 @@ installed.
 """
 
 import shutil
+import ssl
 import subprocess
 import tempfile
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
@@ -17,6 +19,7 @@ import yaml
 from prometheus_client import CollectorRegistry, Gauge, start_http_server
 
 from e2e.binaries import cache_directory
+from e2e.certs import KeyPair
 from e2e.processes import Workspace, free_port
 
 METRIC = "node_total_hourly_cost"
@@ -78,12 +81,33 @@ class Exporter:
         self._thread.join()
 
 
-class Prometheus:
-    """Runs from its creation; `kill` ends it as a crash would."""
+@dataclass(frozen=True, kw_only=True)
+class Tls:
+    serving: KeyPair
+    client_ca: Path
+    trusted: ssl.SSLContext  # of a client with a certificate
 
-    def __init__(self, program: Path, workspace: Workspace, exporter: Exporter, name: str) -> None:
+
+def _web_configuration(directory: Path, tls: Tls) -> Path:
+    settings = {
+        "cert_file": str(tls.serving.cert),
+        "key_file": str(tls.serving.key),
+        "client_auth_type": "RequireAndVerifyClientCert",
+        "client_ca_file": str(tls.client_ca),
+    }
+    path = directory / "web.yml"
+    path.write_text(yaml.safe_dump({"tls_server_config": settings}))
+    return path
+
+
+class Prometheus:
+    """Runs from its creation; `kill` ends it as a crash would. `tls` asks clients for a certificate."""
+
+    def __init__(
+        self, program: Path, workspace: Workspace, exporter: Exporter, name: str, tls: Tls | None = None
+    ) -> None:
         port = free_port()
-        self.url = f"http://127.0.0.1:{port}"
+        self.url = f"{'https' if tls else 'http'}://127.0.0.1:{port}"
         directory = workspace.directory / name
         directory.mkdir()
         configuration = directory / "prometheus.yml"
@@ -96,8 +120,10 @@ class Prometheus:
             f"--storage.tsdb.path={directory / 'data'}",
             f"--web.listen-address=127.0.0.1:{port}",
         ]
+        if tls:
+            command.append(f"--web.config.file={_web_configuration(directory, tls)}")
         self.process = workspace.start(name, command, self.url)
-        self.process.wait_healthy(f"{self.url}/-/ready")
+        self.process.wait_healthy(f"{self.url}/-/ready", tls.trusted if tls else None)
 
     def wait_price(self, node: str, price: float) -> None:
         """Until it has scraped the price; there is no watch for series."""

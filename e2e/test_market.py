@@ -1,6 +1,8 @@
 """What nodes cost and how likely they are to vanish decides on the real control plane, from real sources."""
 
 import json
+import ssl
+import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -9,11 +11,15 @@ import pytest
 
 from e2e import fake, manifests, objects, outcomes, prometheus, scheduler
 from e2e.api import Api
+from e2e.certs import Authority
 from e2e.conftest import AddNodes, StartScheduler, next_name
 from e2e.plane import ControlPlane
+from e2e.processes import Workspace
 from e2e.prometheus import Exporter, NoPrometheusError, Prometheus
 from e2e.tradewind import Tradewind
 from extender.market_memory import NAME as MEMORY
+from market.prometheus import Prometheus as Source
+from market.settings import PrometheusSettings
 from scoring.registry import SCORERS
 
 # One step of ours outweighs all in-tree scores together.
@@ -58,14 +64,17 @@ def exporter() -> Iterator[Exporter]:
     exporter.close()
 
 
+def _program() -> Path:
+    try:
+        return prometheus.find()
+    except NoPrometheusError as error:
+        pytest.skip(str(error))
+
+
 @pytest.fixture
 def prices(plane: ControlPlane, exporter: Exporter) -> Iterator[Prometheus]:
     """A Prometheus that knows what the nodes a, b and c cost."""
-    try:
-        program = prometheus.find()
-    except NoPrometheusError as error:
-        pytest.skip(str(error))
-    with Prometheus(program, plane.workspace, exporter, next_name("prometheus")) as server:
+    with Prometheus(_program(), plane.workspace, exporter, next_name("prometheus")) as server:
         server.wait_price("c", 0.6)
         yield server
 
@@ -112,6 +121,25 @@ def test_without_prometheus_the_last_prices_go_on_and_their_age_shows(
     assert place(api, namespace, "after") == "b"
     wait_polls(service, 2, "failed")
     assert service.metric("tradewind_market_age_seconds", source="prometheus") > young > 0
+
+
+def test_prometheus_is_asked_over_mutual_tls(exporter: Exporter, tmp_path: Path) -> None:
+    authority = Authority(tmp_path / "pki", "prices")
+    client = authority.client("tradewind")
+    trusted = ssl.create_default_context(cafile=str(authority.cert))
+    trusted.load_cert_chain(client.cert, client.key)
+    tls = prometheus.Tls(serving=authority.server("prometheus"), client_ca=authority.cert, trusted=trusted)
+    with Workspace() as workspace, Prometheus(_program(), workspace, exporter, "secured", tls) as server:
+        known: dict[str, Any] = {"url": server.url, "median_price": None, "ca_file": authority.cert}
+        source = Source(PrometheusSettings(**known, cert_file=client.cert, key_file=client.key))
+        deadline = time.monotonic() + outcomes.SECONDS
+        while not source.ask().samples.get("price") and time.monotonic() < deadline:
+            time.sleep(0.1)  # until it has scraped for the first time
+        assert source.ask().samples["price"] == {"a": 0.5, "b": 0.2, "c": 0.6}
+        assert not Source(PrometheusSettings(**known)).ask().samples
+        assert "certificate verify failed" in str(
+            Source(PrometheusSettings(url=server.url, median_price=None)).ask().errors
+        )
 
 
 def test_an_annotation_beats_the_table_and_a_new_table_counts_at_once(
