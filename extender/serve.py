@@ -2,11 +2,12 @@
 
 import asyncio
 import contextlib
+import logging
 import os
 import signal
 import socket
 import ssl
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,6 +38,8 @@ _FILES_INTERVAL_SECONDS = 1.0
 _FLOOR_INTERVAL_SECONDS = 1.0
 _LEARN_INTERVAL_SECONDS = 1.0
 _PRICES_INTERVAL_SECONDS = 0.5  # to see whether it is time to ask
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -126,7 +129,7 @@ class Service:
         for task in background:
             task.cancel()
         if learning is not None:
-            await asyncio.to_thread(learning.save)
+            await _attempt(learning.save)
 
     def _stop(self) -> None:
         for server in self._servers:
@@ -136,7 +139,7 @@ class Service:
         while True:
             await asyncio.sleep(_FILES_INTERVAL_SECONDS)
             await asyncio.to_thread(self._settings.refresh, self._on_refused)
-            await asyncio.to_thread(self._feed.follow, self._settings.market, self._on_table_refused)
+            await _attempt(self._feed.follow, self._settings.market, self._on_table_refused)
             if self._tls:
                 self._tls.refresh()
 
@@ -144,7 +147,7 @@ class Service:
         """Apart from the rest: a slow server of prices keeps nothing else waiting."""
         while True:
             if self._source.synced:
-                await asyncio.to_thread(self._feed.poll)
+                await _attempt(self._feed.poll)
             await asyncio.sleep(_PRICES_INTERVAL_SECONDS)
 
     async def _guard_floors(self, guard: FloorGuard) -> None:
@@ -157,7 +160,7 @@ class Service:
         while True:
             await asyncio.sleep(_LEARN_INTERVAL_SECONDS)
             if self._source.synced:
-                await asyncio.to_thread(learning.run)
+                await _attempt(learning.run)
 
     def _on_refused(self, message: str) -> None:
         warn_about_ourselves(self._source.api, "ConfigurationRefused", message)
@@ -173,6 +176,14 @@ class Service:
             f"  look     {probes}/docs for the endpoints, {probes}/metrics for Prometheus\n"
             f"  connect  add {verbs} as an extender to kube-scheduler: see docs/install.md"
         )
+
+
+async def _attempt(work: Callable[..., None], *arguments: object) -> None:
+    """One round in a thread; a defect in it must not end all further rounds without a word."""
+    try:
+        await asyncio.to_thread(work, *arguments)
+    except Exception:  # noqa: BLE001  any defect at all; it is logged with its trace
+        _log.exception("%s failed; it is tried again", work.__qualname__)
 
 
 class _Server(uvicorn.Server):
