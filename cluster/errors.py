@@ -7,6 +7,8 @@ TradewindError
 ├── ApiError                an API server that does not answer, or not what was asked
 │   └── GoneError           it no longer knows the version to go on from
 ├── ConfigurationError      a configuration that is refused as a whole
+├── PriceTableError         a price table, or what should become one, that is refused as a whole
+├── PriceSourceError        a server of prices that does not answer, or not what was asked
 └── RequestError            a scheduler request that cannot be answered
 
 A node that does not suit a pod is no error: filters answer with data.
@@ -39,6 +41,14 @@ class GoneError(ApiError):
 
 class ConfigurationError(TradewindError):
     """A configuration document is refused; the one in force stays."""
+
+
+class PriceTableError(TradewindError):
+    """A price table is refused; the one in force stays."""
+
+
+class PriceSourceError(TradewindError):
+    """A server of prices is down, slow or talks nonsense; the last known prices stay."""
 
 
 class RequestError(TradewindError):

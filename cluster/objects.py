@@ -1,6 +1,6 @@
 """The Kubernetes objects that placement looks at, read from the API's JSON."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -12,6 +12,7 @@ from cluster.wire import (
     Affinity,
     Metadata,
     NamespaceObject,
+    NodeCondition,
     NodeObject,
     NodeSelectorTerm,
     OwnerReference,
@@ -25,6 +26,9 @@ from cluster.wire import (
 ANNOTATION_PREFIX = "tradewind.dev/"
 # Among the pods of a ReplicaSet, those with the lowest cost are deleted first; 0 where there is none.
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
+
+# The kubelet says so in the message of its condition Ready, when the machine is being stopped.
+SHUTDOWN = "NodeShutdown"
 
 _FINISHED = frozenset({"Succeeded", "Failed"})
 
@@ -41,6 +45,7 @@ class Node(msgspec.Struct, frozen=True):
     allocatable: Mapping[str, int]  # cpu in millicores, all others in whole units
     taints: tuple[Taint, ...] = ()
     unschedulable: bool = False
+    conditions: tuple[str, ...] = ()  # types and reasons of those that hold, without Ready; or SHUTDOWN
 
 
 class Pod(msgspec.Struct, frozen=True):
@@ -110,7 +115,20 @@ def read_node(data: bytes | msgspec.Raw) -> Node:
         allocatable={resource: amount(resource, value) for resource, value in nanos.items()},
         taints=(spec.taints or ()) if spec else (),
         unschedulable=bool(spec and spec.unschedulable),
+        conditions=_holding(node.status.conditions) if node.status and node.status.conditions else (),
     )
+
+
+def _holding(conditions: Iterable[NodeCondition]) -> tuple[str, ...]:
+    """In one order, and nothing that changes with every heartbeat: equal nodes must compare equal."""
+    found: set[str] = set()
+    for condition in conditions:
+        if condition.type == "Ready":
+            if condition.status != "True" and "shutting down" in (condition.message or ""):
+                found.add(SHUTDOWN)
+        elif condition.status == "True":
+            found |= {condition.type, condition.reason or condition.type}
+    return tuple(sorted(found))
 
 
 def read_pod(data: bytes | msgspec.Raw) -> Pod:

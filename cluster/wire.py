@@ -108,8 +108,16 @@ class NodeSpec(msgspec.Struct):
     unschedulable: bool | None = None
 
 
+class NodeCondition(msgspec.Struct):
+    type: str = ""
+    status: str = ""
+    reason: str | None = None
+    message: str | None = None
+
+
 class NodeStatus(msgspec.Struct):
     allocatable: RawQuantities | None = None
+    conditions: list[NodeCondition] | None = None
 
 
 class NodeObject(msgspec.Struct):

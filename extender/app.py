@@ -11,8 +11,10 @@ from pydantic import BaseModel
 from cluster.cache import Cache
 from extender.decisions import Decisions
 from extender.explain import Explanation, explain
+from extender.market_origins import with_origins
 from extender.metrics import Metrics
 from extender.verbs import Answer, Verbs
+from market.quotes import Origins
 
 VERSION = version("tradewind")
 
@@ -87,7 +89,14 @@ async def _read(request: Request, limit: int) -> bytes | None:
     return b"".join(chunks)
 
 
-def add_probes(app: FastAPI, cluster: ClusterView, metrics: Metrics, cluster_name: str) -> None:
+def add_probes(
+    app: FastAPI,
+    cluster: ClusterView,
+    metrics: Metrics,
+    cluster_name: str,
+    before_metrics: Callable[[], None] = lambda: None,
+) -> None:
+    """`before_metrics` brings gauges up to date that others keep."""
     metrics.build.labels(VERSION).set(1)
 
     @app.get("/healthz", summary="Is the process alive?")
@@ -107,11 +116,19 @@ def add_probes(app: FastAPI, cluster: ClusterView, metrics: Metrics, cluster_nam
 
     @app.get("/metrics", summary="Metrics for Prometheus", response_class=Response)
     async def show_metrics() -> Response:
+        before_metrics()
         metrics.observe(cluster.cache.counts(), cluster.ages(), synced=cluster.synced)
         return Response(metrics.expose(), media_type=CONTENT_TYPE_LATEST)
 
 
-def add_explain(app: FastAPI, decisions: Decisions, cluster: ClusterView) -> None:
+def add_explain(
+    app: FastAPI,
+    decisions: Decisions,
+    cluster: ClusterView,
+    origins_of: Callable[[str], Origins] | None = None,
+) -> None:
+    """`origins_of` says where the price and the rate of a node come from."""
+
     @app.get(
         "/explain/{namespace}/{pod}",
         summary="Why is this pod where it is?",
@@ -122,7 +139,8 @@ def add_explain(app: FastAPI, decisions: Decisions, cluster: ClusterView) -> Non
         if decision is None:
             raise HTTPException(404, _NOT_ASKED.format(pod=f"{namespace}/{pod}"))
         known = cluster.cache.pods([decision.uid])
-        return explain(f"{namespace}/{pod}", decision, known[0] if known else None)
+        told = explain(f"{namespace}/{pod}", decision, known[0] if known else None)
+        return with_origins(told, origins_of) if origins_of else told
 
 
 def new_app() -> FastAPI:

@@ -1,4 +1,4 @@
-"""The command line: `tradewind serve`, `tradewind explain`, `tradewind check-config`."""
+"""The command line: `tradewind serve`, `tradewind explain`, `tradewind check-config`, `tradewind prices`."""
 
 import argparse
 import os
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from cluster.errors import TradewindError
 from extender.app import VERSION
-from extender.commands import check_config, explain, serve
+from extender.commands import check_config, explain, prices, serve
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -35,4 +35,5 @@ def parser() -> argparse.ArgumentParser:
     check_config.add(
         commands.add_parser("check-config", help="say what a configuration means, or what is wrong")
     )
+    prices.add(commands.add_parser("prices", help="make a price table from other price lists"))
     return top

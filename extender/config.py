@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError,
 
 from cluster.errors import ConfigurationError
 from extender.workload_class import Match, Policies
+from market.settings import MarketSettings
 from scoring.policy import Policy
 from scoring.registry import FILTERS, SCORERS
 from scoring.rules import Filter, Scorer
@@ -75,6 +76,7 @@ class Document(Layer):
     api_version: Literal["tradewind.dev/v1alpha1"] = Field(alias="apiVersion")
     kind: Literal["TradewindConfiguration"]
     classes: tuple[WorkloadClass, ...] = ()
+    market: MarketSettings = MarketSettings()
 
     @field_validator("classes")
     @classmethod
@@ -97,9 +99,13 @@ DEFAULT = Document(apiVersion="tradewind.dev/v1alpha1", kind="TradewindConfigura
 
 def read(path: Path) -> Document:
     try:
-        return parse(path.read_text(encoding="utf-8"))
+        document = parse(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, ConfigurationError) as error:
         raise ConfigurationError(f"{path}: {error}") from error
+    if document.market.table is None:
+        return document
+    market = document.market.model_copy(update={"table": path.parent / document.market.table})
+    return document.model_copy(update={"market": market})
 
 
 def parse(text: str) -> Document:

@@ -26,6 +26,8 @@ class Ranked(BaseModel):
     node_dollars_an_hour: float | None
     interruption_rate: float
     durable: bool
+    price_from: str | None = Field(default=None, description="the source of the price, by now")
+    interruption_rate_from: str | None = Field(default=None, description="the source of the rate, by now")
 
 
 class RejectedNode(BaseModel):

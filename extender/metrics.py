@@ -42,6 +42,27 @@ class Metrics:
         self.age = self._gauge(
             "cluster_age_seconds", "Time since the last sign of life of a watch.", "resource"
         )
+        self.market_coverage = self._gauge(
+            "market_coverage_ratio",
+            "Share of nodes whose price or rate comes from here.",
+            "quantity",
+            "source",
+        )
+        self.market_age = self._gauge(
+            "market_age_seconds", "Time since a source of prices and rates last had a word.", "source"
+        )
+        self.market_refused = self._counter(
+            "market_refused", "Absurd prices and rates that were not taken, by source.", "source"
+        )
+        self.market_polls = self._counter("market_polls", "Rounds of queries to Prometheus.", "outcome")
+        self.table_reloads = self._counter("price_table_reloads", "Price tables read by result.", "result")
+        self.interruptions = self._counter("interruptions", "Nodes seen to be taken away.")
+        self.memory_writes = self._counter(
+            "learned_rates_writes", "Learned rates written by result.", "result"
+        )
+        self.cost = self._gauge(
+            "cost_dollars_per_hour", "Estimated cost of nodes: all, used (more than daemons), idle.", "nodes"
+        )
         self.build = self._gauge("build_info", "Always 1.", "version")
 
     def observe(self, counts: Mapping[str, int], ages: Mapping[str, float], *, synced: bool) -> None:

@@ -15,6 +15,9 @@ from cluster.snapshot import Nodes, Snapshot
 from extender import config, source
 from extender.decisions import Decision, filter_decision, ranking_of
 from extender.explain import Explanation, explain
+from extender.market_feed import MarketFeed
+from extender.market_origins import with_origins
+from extender.metrics import Metrics
 from scoring.in_tree import IN_TREE
 from scoring.policy import Policy, weighted_sum
 
@@ -24,13 +27,16 @@ def explain_in_file(
 ) -> Explanation:
     """What the rules say of the pod and these nodes, or all; a placed pod counts as not being there."""
     served = source.choose(cluster_file, None)
+    document = config.read(config_file) if config_file else config.DEFAULT
+    feed = MarketFeed(served.market, served.cache, document.market, Metrics())
     served.start()
+    feed.offer()
     pod = _find(served.cache, named)
     served.cache.remove_pod(pod.uid)
     nodes = _chosen(served.cache.snapshot(), node_names)
-    document = config.read(config_file) if config_file else config.DEFAULT
     waiting = msgspec.structs.replace(pod, node_name="")
-    return explain(named, _decide(waiting, document.policies().of(pod), nodes), pod, "evaluation")
+    told = explain(named, _decide(waiting, document.policies().of(pod), nodes), pod, "evaluation")
+    return with_origins(told, served.market.origins)
 
 
 def _decide(pod: Pod, policy: Policy, nodes: Nodes) -> Decision:

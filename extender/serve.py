@@ -2,10 +2,12 @@
 
 import asyncio
 import contextlib
+import logging
+import os
 import signal
 import socket
 import ssl
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +22,9 @@ from extender.bind import Binder
 from extender.decisions import Decisions
 from extender.events import warn_about_ourselves
 from extender.floor_guard import FloorGuard
+from extender.market_feed import MarketFeed
+from extender.market_learning import MarketLearning
+from extender.market_memory import MarketMemory
 from extender.metrics import Metrics
 from extender.settings import Settings
 from extender.source import EXAMPLES, Source
@@ -31,6 +36,10 @@ _KEEP_ALIVE_SECONDS = 120
 _SHUTDOWN_SECONDS = 5
 _FILES_INTERVAL_SECONDS = 1.0
 _FLOOR_INTERVAL_SECONDS = 1.0
+_LEARN_INTERVAL_SECONDS = 1.0
+_PRICES_INTERVAL_SECONDS = 0.5  # to see whether it is time to ask
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -46,6 +55,7 @@ class Options:
     decision_age_seconds: float
     bind: bool = False
     protect_floor: bool = False
+    learn: bool = False
 
 
 class Service:
@@ -55,6 +65,7 @@ class Service:
         self._source = source
         self._metrics = Metrics()
         self._settings = Settings(options.config, self._metrics)
+        self._feed = MarketFeed(source.market, source.cache, self._settings.market, self._metrics)
         self._tls = RotatingTls(options.certificates, self._metrics) if options.certificates else None
         self._servers: list[_Server] = []
 
@@ -67,6 +78,7 @@ class Service:
                 self._servers.append(server)
             self._source.start()
             cleanup.callback(self._source.stop)
+            self._feed.offer()  # a cluster from a file is complete by now
             uvloop.run(self._run())
 
     def _apps(self) -> Iterator[tuple[FastAPI, str, int, ssl.SSLContext | None]]:
@@ -77,8 +89,8 @@ class Service:
         answers = Verbs(self._source, policy_of, self._metrics, binder, decisions)
         add_verbs(verbs, answers, self._options.max_body_bytes)
         probes = verbs if self._options.probe_port is None else new_app()
-        add_probes(probes, self._source, self._metrics, self._source.name)
-        add_explain(probes, decisions, self._source)
+        add_probes(probes, self._source, self._metrics, self._source.name, self._feed.observe)
+        add_explain(probes, decisions, self._source, self._source.market.origins)
         yield verbs, self._options.host, self._options.port, self._tls.context if self._tls else None
         if self._options.probe_port is not None:
             yield probes, self._options.probe_host, self._options.probe_port, None
@@ -90,6 +102,12 @@ class Service:
         api = self._api("--protect-floor")
         return FloorGuard(self._source.cache, api, self._settings.policy_of, self._metrics)
 
+    def _learning(self) -> MarketLearning:
+        namespace = os.environ.get("POD_NAMESPACE", "tradewind-system")
+        memory = MarketMemory(self._api("--learn"), namespace, self._metrics)
+        market, cache = self._source.market, self._source.cache
+        return MarketLearning(market, cache, memory, self._metrics, self._feed.offer)
+
     def _api(self, wanted_by: str) -> ApiClient:
         if self._source.api is None:
             raise TradewindError(f"{wanted_by} needs a live cluster, not one from a file")
@@ -100,13 +118,18 @@ class Service:
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, self._stop)
         serving = [asyncio.create_task(server.serve(sockets=[server.socket])) for server in self._servers]
-        background = [asyncio.create_task(self._follow_files())]
+        background = [asyncio.create_task(self._follow_files()), asyncio.create_task(self._follow_prices())]
         if self._options.protect_floor:
             background.append(asyncio.create_task(self._guard_floors(self._floor_guard())))
+        learning = self._learning() if self._options.learn else None
+        if learning is not None:
+            background.append(asyncio.create_task(self._learn(learning)))
         print(self._welcome(), flush=True)
         await asyncio.gather(*serving)
         for task in background:
             task.cancel()
+        if learning is not None:
+            await _attempt(learning.save)
 
     def _stop(self) -> None:
         for server in self._servers:
@@ -116,8 +139,16 @@ class Service:
         while True:
             await asyncio.sleep(_FILES_INTERVAL_SECONDS)
             await asyncio.to_thread(self._settings.refresh, self._on_refused)
+            await _attempt(self._feed.follow, self._settings.market, self._on_table_refused)
             if self._tls:
                 self._tls.refresh()
+
+    async def _follow_prices(self) -> None:
+        """Apart from the rest: a slow server of prices keeps nothing else waiting."""
+        while True:
+            if self._source.synced:
+                await _attempt(self._feed.poll)
+            await asyncio.sleep(_PRICES_INTERVAL_SECONDS)
 
     async def _guard_floors(self, guard: FloorGuard) -> None:
         while True:
@@ -125,8 +156,17 @@ class Service:
             if self._source.synced:
                 await asyncio.to_thread(guard.run)
 
+    async def _learn(self, learning: MarketLearning) -> None:
+        while True:
+            await asyncio.sleep(_LEARN_INTERVAL_SECONDS)
+            if self._source.synced:
+                await _attempt(learning.run)
+
     def _on_refused(self, message: str) -> None:
         warn_about_ourselves(self._source.api, "ConfigurationRefused", message)
+
+    def _on_table_refused(self, message: str) -> None:
+        warn_about_ourselves(self._source.api, "PriceTableRefused", message)
 
     def _welcome(self) -> str:
         verbs, probes = self._servers[0].url, self._servers[-1].url
@@ -137,6 +177,14 @@ class Service:
             f"  look     {probes}/docs for the endpoints, {probes}/metrics for Prometheus\n"
             f"  connect  add {verbs} as an extender to kube-scheduler: see docs/install.md"
         )
+
+
+async def _attempt(work: Callable[..., None], *arguments: object) -> None:
+    """One round in a thread; a defect in it must not end all further rounds without a word."""
+    try:
+        await asyncio.to_thread(work, *arguments)
+    except Exception:  # noqa: BLE001  any defect at all; it is logged with its trace
+        _log.exception("%s failed; it is tried again", work.__qualname__)
 
 
 class _Server(uvicorn.Server):

@@ -20,16 +20,20 @@ class Settings:
         self._path = path
         self._metrics = metrics
         self._watched = Watched([path] if path else [])
-        self._policies = (config.read(path) if path else config.DEFAULT).policies()
+        self._take(config.read(path) if path else config.DEFAULT)
 
     def policy_of(self, pod: Pod) -> Policy:
         return self._policies.of(pod)
+
+    def _take(self, document: config.Document) -> None:
+        self._policies = document.policies()
+        self.market = document.market
 
     def refresh(self, on_refused: Callable[[str], None]) -> None:
         if self._path is None or not self._watched.changed():
             return
         try:
-            self._policies = config.read(self._path).policies()
+            self._take(config.read(self._path))
         except ConfigurationError as error:
             self._metrics.reloads.labels("refused").inc()
             self._metrics.config_ok.set(0)

@@ -14,7 +14,7 @@ from cluster.cache import Cache
 from cluster.errors import TradewindError
 from cluster.files import load
 from cluster.reflector import Reflector
-from market.offers import offer_of
+from market.market import Market
 
 EXAMPLES = Path(__file__).parent / "examples"
 
@@ -27,6 +27,9 @@ class Source(Protocol):
 
     @property
     def cache(self) -> Cache: ...
+
+    @property
+    def market(self) -> Market: ...
 
     @property
     def synced(self) -> bool: ...
@@ -47,9 +50,12 @@ class FileSource:
 
     name: str
     path: Path
-    cache: Cache = field(default_factory=lambda: Cache(offer_of))
+    market: Market = field(default_factory=Market)
     synced: bool = False
     api: None = None
+
+    def __post_init__(self) -> None:
+        self.cache = Cache(self.market.offer_of)
 
     def ages(self) -> Mapping[str, float]:
         return {}
@@ -68,7 +74,8 @@ class LiveSource:
     def __init__(self, name: str, api: ApiClient) -> None:
         self.name = name
         self.api = api
-        self.cache = Cache(offer_of)
+        self.market = Market()
+        self.cache = Cache(self.market.offer_of)
         self._reflector = Reflector(api, self.cache)
 
     @property

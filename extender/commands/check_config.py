@@ -5,6 +5,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from extender import config
+from market import table
 from scoring.rules import Filter
 
 
@@ -14,7 +15,10 @@ def add(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    policies = config.read(options.file).policies()
+    document = config.read(options.file)
+    if document.market.table is not None:
+        table.read(document.market.table)
+    policies = document.policies()
     print(f"{options.file} is valid. Workload classes, in the order in which they are tried:")
     for policy in (*policies.all()[1:], policies.default):
         print(f"\n{policy.workload_class}")

@@ -62,6 +62,11 @@ def add(command: argparse.ArgumentParser) -> None:
         "TRADEWIND_PROTECT_FLOOR=true",
     )
     argument(
+        "--learn",
+        action="store_true",
+        help="learn how often nodes of a pool are taken away, and keep it in a ConfigMap",
+    )
+    argument(
         "--decisions",
         type=_positive(int),
         default=5000,
@@ -110,6 +115,7 @@ def run(options: argparse.Namespace) -> None:
             decision_age_seconds=options.decision_age,
             bind=options.bind,
             protect_floor=options.protect_floor,
+            learn=options.learn,
         ),
         source.choose(options.cluster, options.kubeconfig),
     )

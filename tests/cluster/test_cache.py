@@ -1,5 +1,6 @@
 """The cache against a naive one that adds everything up anew."""
 
+import math
 import threading
 from collections import Counter
 from collections.abc import Iterator
@@ -18,19 +19,35 @@ from cluster.snapshot import Offer, Snapshot
 from tests.builders import NodeBuilder, PodBuilder, namespace, node, offer_of, pod
 from tests.strategies import NODE_NAMES, nodes, plain_pods
 
+_NAMES = st.sets(st.sampled_from(NODE_NAMES))
+
 
 class CacheMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.cache = Cache(offer_of)
         self.nodes: dict[str, Node] = {}
+        self.offers: dict[str, Offer] = {}
         self.pods: dict[str, Pod] = {}
         self.seen: list[tuple[Snapshot, list[bytes]]] = []
 
     @rule(built=nodes())
     def apply_node(self, built: NodeBuilder) -> None:
-        self.nodes[built.build().name] = built.build()
+        new = built.build()
+        if self.nodes.get(new.name) != new:
+            self.nodes[new.name] = new
+            self.offers[new.name] = offer_of(new)
         self.cache.apply_node(built.build())
+
+    @rule(price=st.floats(0, 10) | st.just(math.nan), durable=st.booleans(), names=_NAMES)
+    def update_offers(self, price: float, durable: bool, names: set[str]) -> None:
+        offer = Offer(price, price, 0.25, durable)
+        table = self.cache.snapshot().nodes.cluster.table
+        outdated = node("a").cpu(99).build()
+        changed = [each for each in table.nodes if each.name in names]
+        column = np.array([[*offer]] * len(changed) + [[77, 77, 0.5, 0]]).T
+        self.cache.update_offers([*changed, outdated], column)
+        self.offers |= {each.name: offer for each in changed}
 
     @rule(name=st.sampled_from(NODE_NAMES))
     def remove_node(self, name: str) -> None:
@@ -77,9 +94,8 @@ class CacheMachine(RuleBasedStateMachine):
             requested = dict(zip(columns.resource_rows, columns.requested[:, row].tolist(), strict=True))
             assert _without_zeros(allocatable) == _without_zeros(dict(self.nodes[name].allocatable))
             assert _without_zeros(requested) == _without_zeros(self._requested(name))
-            offer = [columns.price[row], columns.median_price[row], columns.interruption_rate[row]]
-            offer.append(columns.durable[row])
-            assert np.array_equal(offer, offer_of(self.nodes[name]), equal_nan=True)
+            assert _offer(snapshot, row) == repr(self.offers[name])
+            assert columns.cluster.durable[row] == self.offers[name].durable
             assert columns.cluster.table.nodes[row] == self.nodes[name]
 
     @invariant()
@@ -106,6 +122,30 @@ class CacheMachine(RuleBasedStateMachine):
 
 CacheMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=25)
 TestCacheAgainstNaiveSum = CacheMachine.TestCase
+
+
+def _offer(snapshot: Snapshot, row: int) -> str:
+    """As text, in which NaN equals NaN."""
+    nodes = snapshot.nodes
+    price, median, rate = (float(c[row]) for c in (nodes.price, nodes.median_price, nodes.interruption_rate))
+    return repr(Offer(price, median, rate, bool(nodes.durable[row])))
+
+
+def test_new_offers_leave_the_rest_of_the_snapshot_as_it_is() -> None:
+    cache = Cache(offer_of)
+    cache.apply_node(node("a").price(1).build())
+    before = cache.snapshot()
+    known = before.nodes.cluster.table.nodes[0]
+    offers = np.array([[2.0], [2.0], [0.5], [0.0]])
+    assert cache.update_offers([known], offers) == 1
+    after = cache.snapshot()
+    assert after.generation > before.generation
+    assert after.nodes.requested is before.nodes.requested
+    assert after.nodes.allocatable is before.nodes.allocatable
+    assert after.nodes.cluster.table is before.nodes.cluster.table
+    assert (before.nodes.price[0], after.nodes.price[0]) == (1.0, 2.0)
+    assert cache.update_offers([known], offers) == 0
+    assert cache.snapshot() is after
 
 
 def test_resources_are_the_rows_and_nodes_the_columns() -> None:

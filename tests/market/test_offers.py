@@ -3,7 +3,8 @@ import math
 
 import pytest
 
-from market.offers import SPOT_INTERRUPTION_RATE, is_durable, offer_of
+from market.offers import SPOT_INTERRUPTION_RATE, offer_of
+from market.pools import is_durable
 from tests.builders import node
 
 

@@ -1,0 +1,103 @@
+"""Watches nodes come and go, and tells the market how often those of a pool are taken away."""
+
+import logging
+import time
+from collections.abc import Callable
+
+from cluster.cache import Cache
+from cluster.errors import ApiError
+from cluster.table import NodeTable
+from extender.market_memory import MarketMemory
+from extender.metrics import Metrics
+from market.learned import Learner
+from market.market import Market
+
+# Without news, time still passes: exposure grows and old interruptions fade.
+_LOOK_SECONDS = 60.0
+# The state is a sum over time that goes on from any moment, so that rare writes lose next to nothing.
+_WRITE_SECONDS = 600.0
+_WRITE_AFTER_NEWS_SECONDS = 10.0
+
+_log = logging.getLogger(__name__)
+
+
+class MarketLearning:
+    def __init__(
+        self,
+        market: Market,
+        cache: Cache,
+        memory: MarketMemory,
+        metrics: Metrics,
+        offer: Callable[[], None],
+    ) -> None:
+        """`offer` brings what the market has learned into the cluster state."""
+        self._offer = offer
+        self._market = market
+        self._cache = cache
+        self._memory = memory
+        self._metrics = metrics
+        self._learner = Learner(market.settings.learned.half_life_hours)
+        self._remembers = False  # whether what was kept has been read
+        self._seen: NodeTable | None = None
+        self._next_look = 0.0
+        self._next_write = 0.0
+
+    def run(self) -> None:
+        """One round; nothing if no node has changed and it is too early for anything else."""
+        now = time.monotonic()
+        self._learner.half_life_hours = self._market.settings.learned.half_life_hours
+        if not self._remembers and not self._remember():
+            return
+        nodes = self._cache.snapshot().nodes.cluster.table
+        if nodes is not self._seen or now >= self._next_look:
+            self._seen, self._next_look = nodes, now + _LOOK_SECONDS
+            if self._look(nodes):
+                self._next_write = min(self._next_write, now + _WRITE_AFTER_NEWS_SECONDS)
+        if now >= self._next_write:
+            self._next_write = now + _WRITE_SECONDS
+            self._keep()
+
+    def save(self) -> None:
+        """Before the end: a restart goes on from here."""
+        if self._remembers and self._learner.at is not None:
+            self._keep()
+
+    def _remember(self) -> bool:
+        try:
+            memory = self._memory.read()
+        except ApiError as error:
+            if time.monotonic() >= self._next_look:
+                self._next_look = time.monotonic() + _LOOK_SECONDS
+                _log.warning("nothing is learned before it is known what was learned already: %s", error)
+            return False
+        if memory is not None:
+            self._learner.restore(memory)
+            _log.info("remembered the interruptions of %d pools", len(memory.pools))
+        self._remembers = True
+        self._next_look = 0.0
+        self._next_write = time.monotonic() + _WRITE_AFTER_NEWS_SECONDS
+        return True
+
+    def _look(self, nodes: NodeTable) -> bool:
+        """Whether an interruption was news."""
+        sightings = self._market.sightings(nodes.nodes)
+        news = self._learner.observe(time.time(), sightings)
+        self._market.learn(self._learner.evidence)
+        if news:
+            self._offer()
+            self._metrics.interruptions.inc(news)
+            _log.info("%d nodes are being taken away, or were", news)
+        return news > 0
+
+    def _keep(self) -> None:
+        """Read first, because another replica may have watched for longer, or have written just now."""
+        try:
+            kept = self._memory.read()
+        except ApiError as error:
+            _log.warning("what was learned is not kept for now: %s", error)
+            self._metrics.memory_writes.labels("failed").inc()
+            return
+        if kept is not None:
+            self._learner.merge(kept)
+            self._market.learn(self._learner.evidence)
+        self._memory.write(self._learner.state())

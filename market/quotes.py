@@ -1,0 +1,76 @@
+"""What a source says of a node, where a value comes from, and which values make no sense."""
+
+import logging
+import math
+from collections import Counter
+from enum import StrEnum
+from typing import NamedTuple
+
+# Above this it is a typing error or another unit: the dearest instances cost some hundred dollars an hour.
+MAX_DOLLARS_AN_HOUR = 100_000.0
+
+_MOST_REMEMBERED = 10_000  # complaints; one more than that starts anew
+
+_log = logging.getLogger(__name__)
+
+
+class Quote(NamedTuple):
+    """NaN where the source says nothing."""
+
+    price: float = math.nan  # dollars an hour
+    median_price: float = math.nan  # the same over a longer time
+    interruption_rate: float = math.nan  # how likely the node is to be interrupted within a month, 0..1
+
+
+NOTHING = Quote()
+LARGEST = Quote(MAX_DOLLARS_AN_HOUR, MAX_DOLLARS_AN_HOUR, 1.0)
+
+
+class Origin(StrEnum):
+    NODE = "node"  # its annotations and labels
+    TABLE = "table"
+    PROMETHEUS = "prometheus"
+    LEARNED = "learned"
+    NOTICE = "notice"  # of its termination
+    ESTIMATED = "estimated"  # from similar nodes, or from what is usual
+    UNKNOWN = "unknown"  # nothing to estimate it from
+
+
+class Origins(NamedTuple):
+    """Of the values of one node."""
+
+    price: Origin = Origin.UNKNOWN
+    median_price: Origin = Origin.UNKNOWN
+    interruption_rate: Origin = Origin.UNKNOWN
+
+
+def number(text: str, largest: float) -> float:
+    """Raise ValueError for what is no number from 0 to `largest`."""
+    value = float(text)
+    if not 0 <= value <= largest:  # NaN is neither
+        raise ValueError(f"{text} is not from 0 to {largest:g}")
+    return value
+
+
+class Refusals:
+    """Values that make no sense: counted each time, told once as long as they stay the same."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()  # by source
+        self._told: dict[tuple[str, str, str], str] = {}
+
+    def refuse(self, source: str, node: str, what: str, value: str) -> None:
+        self.counts[source] += 1
+        if self._told.get((source, node, what)) == value:
+            return
+        if len(self._told) >= _MOST_REMEMBERED:
+            self._told.clear()
+        self._told[source, node, what] = value
+        _log.warning(
+            '%s: %s "%s" of node %s is not a number from 0 to %g; refused, the previous value stays',
+            source,
+            what,
+            value,
+            node,
+            1 if "rate" in what else MAX_DOLLARS_AN_HOUR,
+        )

@@ -1,0 +1,184 @@
+import logging
+import math
+
+import pytest
+
+from cluster.snapshot import Offer
+from market.learned import Evidence
+from market.market import Market
+from market.pools import pool_of
+from market.quotes import Origin, Origins
+from market.settings import MarketSettings
+from market.table import PriceTable, csv_rows
+from scoring.scorers.stability import Stability
+from tests.builders import NodeBuilder, cluster_of, node, pod
+
+_TABLE = PriceTable(
+    csv_rows(
+        "instance_type,capacity_type,price,median_price,interruption_rate\n"
+        "m5.large,spot,0.04,0.035,0.15\nm5.large,on-demand,0.1,,\n"
+    )
+)
+
+
+def typed(name: str, instance_type: str = "m5.large", *, spot: bool = True) -> NodeBuilder:
+    built = node(name).label("node.kubernetes.io/instance-type", instance_type)
+    return built.label("karpenter.sh/capacity-type", "spot" if spot else "on-demand")
+
+
+def terms(market: Market, built: NodeBuilder) -> tuple[Offer, Origins]:
+    offer = market.offer_of(built.build())
+    return offer, market.origins(built.build().name)
+
+
+def test_the_order_of_trust() -> None:
+    market = Market(table=_TABLE)
+    market.quote({"price": {"a": 0.5, "b": 0.6}, "interruption_rate": {"b": 0.3}})
+    annotated = typed("a").price(0.01)
+    assert terms(market, annotated) == (
+        Offer(0.01, 0.035, 0.15, durable=False),
+        Origins(Origin.NODE, Origin.TABLE, Origin.TABLE),
+    )
+    assert terms(market, typed("a")) == (
+        Offer(0.04, 0.035, 0.15, durable=False),
+        Origins(Origin.TABLE, Origin.TABLE, Origin.TABLE),
+    )
+    assert terms(market, typed("b", "other")) == (
+        Offer(0.6, 0.6, 0.3, durable=False),
+        Origins(Origin.PROMETHEUS, Origin.PROMETHEUS, Origin.PROMETHEUS),
+    )
+
+
+def test_a_label_tells_as_well_as_an_annotation() -> None:
+    assert terms(Market(), node("a").label("tradewind.dev/price", "0.3"))[0].price == 0.3
+
+
+@pytest.mark.parametrize(
+    ("similar", "expected"),
+    [
+        pytest.param(
+            [typed("a", "x").price(1), typed("b", "x").price(3), typed("c", "y").price(9)],
+            2,
+            id="of its type",
+        ),
+        pytest.param(
+            [typed("a", "x", spot=False).price(5), typed("c", "y").cpu(4).price(9)], 9, id="of its shape"
+        ),
+        pytest.param(
+            [typed("a", "x", spot=False).price(5), typed("c", "y").cpu(16).price(9)],
+            5,
+            id="of its type on other terms",
+        ),
+        pytest.param(
+            [typed("a", "y").cpu(8).price(2), typed("b", "z").cpu(2).price(0.5)], 1, id="by the core"
+        ),
+        pytest.param([], math.nan, id="nothing to go by"),
+    ],
+)
+def test_unknown_prices_are_estimated(similar: list[NodeBuilder], expected: float) -> None:
+    market = Market()
+    unknown = typed("unknown", "x").cpu(4)
+    offers = market.offers([built.build() for built in (*similar, unknown)])
+    assert offers[:, -1].tolist() == pytest.approx([expected, expected, 0.05, 0.0], nan_ok=True)
+    known = Origin.UNKNOWN if math.isnan(expected) else Origin.ESTIMATED
+    assert market.origins("unknown") == Origins(known, known, Origin.ESTIMATED)
+
+
+def test_a_durable_node_is_not_taken_for_safe() -> None:
+    assert 0 < terms(Market(), node("a"))[0].interruption_rate < 0.01
+
+
+def test_discounts_apply_to_the_table_by_selector() -> None:
+    settings = MarketSettings.model_validate(
+        {
+            "discounts": [
+                {"selector": "team=a", "factor": 0.5},
+                {"selector": "karpenter.sh/capacity-type=on-demand", "factor": 0.8},
+            ]
+        }
+    )
+    market = Market(settings, _TABLE)
+    assert terms(market, typed("a", spot=False).label("team", "a"))[0].price == pytest.approx(0.04)
+    assert terms(market, typed("b", spot=False))[0].price == pytest.approx(0.08)
+    assert terms(market, typed("c", spot=False).price(1))[0].price == 1
+
+
+@pytest.mark.parametrize("text", ["-1", "nan", "inf", "1000000", "cheap"])
+def test_an_absurd_annotation_is_refused_and_the_previous_one_stays(
+    text: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    market = Market()
+    assert terms(market, node("odd").price(0.5))[0].price == 0.5
+    with caplog.at_level(logging.WARNING):
+        offer, origins = terms(market, node("odd").annotation("tradewind.dev/price", text))
+    assert offer.price == 0.5
+    assert origins.price is Origin.NODE
+    assert market.refusals.counts == {"node": 1}
+    assert f'node: tradewind.dev/price "{text}" of node odd' in caplog.text
+
+
+@pytest.mark.parametrize("price", [-1.0, math.nan, math.inf, 1e6, 0.0])
+def test_an_absurd_sample_is_refused_and_the_previous_one_stays(
+    price: float, caplog: pytest.LogCaptureFixture
+) -> None:
+    market = Market()
+    market.offer_of(node("a").build())
+    market.quote({"price": {"a": 0.5}, "interruption_rate": {"a": 0.2}})
+    market.quote({"price": {"a": price}, "interruption_rate": {"a": 7.0}})
+    offer, _ = terms(market, node("a"))
+    assert (offer.price, offer.interruption_rate) == (0.5, 0.2)
+    assert market.refusals.counts == {"prometheus": 2}
+    assert f'prometheus: price "{price:g}" of node a' in caplog.text
+
+
+def test_what_prometheus_no_longer_mentions_stays_while_the_node_does() -> None:
+    market = Market()
+    market.offers([node("a").build(), node("b").build()])
+    market.quote({"price": {"a": 0.5, "b": 0.6}})
+    market.quote({"price": {"a": 0.7}})
+    assert terms(market, node("b"))[0].price == 0.6
+    market.offers([node("a").build()])
+    market.quote({"price": {"a": 0.7}})
+    assert math.isnan(terms(market, node("b"))[0].price)
+
+
+def test_learned_beats_the_table_but_not_the_node() -> None:
+    market = Market(table=_TABLE)
+    market.learn({pool_of(typed("a").build()): Evidence(interruptions=5, node_hours=1000)})
+    rate, origins = terms(market, typed("a"))[0].interruption_rate, terms(market, typed("a"))[1]
+    assert rate > 0.9
+    assert origins.interruption_rate is Origin.LEARNED
+    told = typed("a").annotation("tradewind.dev/interruption-rate", "0.01")
+    assert terms(market, told)[0].interruption_rate == 0.01
+
+
+def test_a_termination_notice_takes_all_stability_at_once() -> None:
+    going = node("a").price(1).annotation("tradewind.dev/median-price", "4")
+    going = going.annotation("tradewind.dev/interruption-rate", "0.01")
+    market = Market()
+    assert terms(market, going)[0].interruption_rate == 0.01
+    going = going.field("spec", "taints", value=[{"key": "karpenter.sh/disrupted", "effect": "NoSchedule"}])
+    offer, origins = terms(market, going)
+    assert origins.interruption_rate is Origin.NOTICE
+    assert not offer.durable
+    told = node("a").price(offer.price).annotation("tradewind.dev/median-price", str(offer.median_price))
+    told = told.annotation("tradewind.dev/interruption-rate", str(offer.interruption_rate))
+    assert Stability().score(pod("p").build(), cluster_of([told]).nodes) == 0
+
+
+def test_coverage_counts_every_node_once() -> None:
+    market = Market(table=_TABLE)
+    market.offers([typed("a").build(), typed("b").price(1).build(), typed("c", "x", spot=False).build()])
+    coverage = market.coverage()
+    assert coverage["price"] == pytest.approx(
+        dict.fromkeys(Origin, 0.0) | {"table": 1 / 3, "node": 1 / 3, "estimated": 1 / 3}
+    )
+    assert all(sum(shares.values()) == pytest.approx(1) for shares in coverage.values())
+
+
+def test_a_new_table_counts_from_the_next_look() -> None:
+    market = Market(table=_TABLE)
+    nodes = [typed("a").build()]
+    market.offers(nodes)
+    market.configure(MarketSettings(), PriceTable(csv_rows("instance_type,price\nm5.large,0.2\n")))
+    assert market.offers(nodes)[0] == 0.2

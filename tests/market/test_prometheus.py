@@ -1,0 +1,174 @@
+"""The client against a small server on a real connection; the e2e tests have a real Prometheus."""
+
+import contextlib
+import json
+import math
+import threading
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs
+
+import pytest
+
+from cluster.errors import PriceSourceError
+from market.prometheus import Prometheus
+from market.settings import PrometheusSettings
+
+Answer = Callable[[str], tuple[int, bytes]]
+
+
+class Server:
+    """Answers queries; keeps what it was asked."""
+
+    def __init__(self) -> None:
+        self.answer: Answer = lambda _query: (200, vector({}))
+        self.seen: list[tuple[str, str]] = []  # query and authorization
+        self.delay = threading.Event()
+        self.delayed = False
+        self.drips = False
+        served = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+                query = parse_qs(body)["query"][0]
+                served.seen.append((query, self.headers.get("Authorization", "")))
+                if served.delayed:
+                    served.delay.wait(10)
+                status, data = served.answer(query)
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(data) + 2**20 * served.drips))
+                self.end_headers()
+                if served.drips:
+                    self._drip()
+                self.wfile.write(data)
+
+            def _drip(self) -> None:
+                """Never silent for long, and never done."""
+                with contextlib.suppress(OSError):
+                    while not served.delay.wait(0.05):
+                        self.wfile.write(b" ")
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        self._thread = threading.Thread(target=self._server.serve_forever)
+        self._thread.start()
+
+    def close(self) -> None:
+        self.delay.set()
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    server = Server()
+    yield server
+    server.close()
+
+
+def vector(values: dict[str, str], label: str = "node") -> bytes:
+    result = [
+        {"metric": {"__name__": "x", label: name}, "value": [1.5, text]} for name, text in values.items()
+    ]
+    return json.dumps({"status": "success", "data": {"resultType": "vector", "result": result}}).encode()
+
+
+def ask(server: Server, **settings: Any) -> tuple[dict[str, dict[str, float]], tuple[str, ...]]:
+    client = Prometheus(PrometheusSettings(url=server.url, **settings))
+    try:
+        samples, errors = client.ask()
+    finally:
+        client.close()
+    return {field: dict(found) for field, found in samples.items()}, errors
+
+
+def test_every_value_has_its_query(server: Server) -> None:
+    server.answer = lambda query: (200, vector({"a": "0.5" if "quantile" in query else "0.25"}))
+    samples, errors = ask(server)
+    assert samples == {"price": {"a": 0.25}, "median_price": {"a": 0.5}}
+    assert not errors
+    assert [query for query, _ in server.seen] == [
+        "node_total_hourly_cost",
+        "quantile_over_time(0.5, node_total_hourly_cost[7d])",
+    ]
+
+
+def test_nodes_by_the_first_label_that_is_there(server: Server) -> None:
+    server.answer = lambda _query: (200, vector({"a": "1"}, label="host"))
+    assert ask(server, node_labels=("node", "host"), median_price=None)[0] == {"price": {"a": 1.0}}
+    assert ask(server, node_labels=("node",), median_price=None)[0] == {"price": {}}
+
+
+def test_numbers_that_are_none_come_as_nan(server: Server) -> None:
+    server.answer = lambda _query: (200, vector({"a": "NaN", "b": "+Inf", "c": "x"}))
+    found = ask(server, median_price=None)[0]["price"]
+    assert math.isnan(found["a"])
+    assert math.isinf(found["b"])
+    assert math.isnan(found["c"])
+
+
+def test_the_token_is_read_anew_for_each_question(server: Server, tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("one\n")
+    client = Prometheus(PrometheusSettings(url=server.url, bearer_token_file=token, median_price=None))
+    client.ask()
+    token.write_text("two\n")
+    client.ask()
+    client.close()
+    assert [authorization for _, authorization in server.seen] == ["Bearer one", "Bearer two"]
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "message"),
+    [
+        (503, b'{"status": "error", "error": "starting"}', "503 starting"),
+        (200, b"<html>", "asking http"),
+        (200, b'{"status": "success", "data": {"resultType": "matrix", "result": []}}', "gives a matrix"),
+        (200, b'{"status": "success", "data": {"resultType": "vector", "result": [{}]}}', "metric"),
+        (302, b"{}", "status"),
+    ],
+)
+def test_trouble_is_told_and_is_no_answer(server: Server, status: int, body: bytes, message: str) -> None:
+    server.answer = lambda _query: (status, body)
+    samples, errors = ask(server, median_price=None)
+    assert samples == {}
+    assert message in errors[0]
+
+
+def test_one_query_that_fails_does_not_spoil_the_other(server: Server) -> None:
+    server.answer = lambda query: (400, b"{}") if "quantile" in query else (200, vector({"a": "1"}))
+    samples, errors = ask(server)
+    assert samples == {"price": {"a": 1.0}}
+    assert errors[0].startswith("median_price: ")
+
+
+def test_a_slow_server_is_given_up(server: Server) -> None:
+    server.delayed = True
+    start = time.monotonic()
+    _, errors = ask(server, median_price=None, timeout_seconds=0.2)
+    assert "timed out" in errors[0]
+    assert time.monotonic() - start < 8  # and not the ten seconds that the server takes
+
+
+def test_a_server_that_drips_is_given_up_too(server: Server) -> None:
+    server.drips = True
+    _, errors = ask(server, median_price=None, timeout_seconds=0.3)
+    assert "too slow" in errors[0]
+
+
+def test_nobody_there() -> None:
+    client = Prometheus(PrometheusSettings(url="http://127.0.0.1:9", median_price=None))
+    assert "refused" in client.ask().errors[0]
+
+
+def test_missing_certificates_are_told_at_once(tmp_path: Path) -> None:
+    with pytest.raises(PriceSourceError, match="no-such"):
+        Prometheus(PrometheusSettings(url="https://localhost", ca_file=tmp_path / "no-such.pem"))
