@@ -4,7 +4,7 @@ The pods are there before the scheduler is, so neither their creation nor its st
 is never empty. A binding counts when a watch that was open before reports it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -56,11 +56,14 @@ class Measurement:
         return self.others_cpu_seconds / self.seconds
 
 
-def measure(cluster: Cluster, case: Case, contender: Contender, run: int) -> Measurement:
+def measure(
+    cluster: Cluster, case: Case, contender: Contender, run: int, until_calm: Callable[[], None]
+) -> Measurement:
     """Leaves the nodes as they were, and no pod."""
     cluster.api.create_all(workload.pods(case.pods, cluster.namespace))
     try:
         with contender.running(cluster.plane) as extender:
+            until_calm()
             return _measure(cluster, case, contender.name, extender, run)
     finally:
         fake.remove_pods(cluster.api, cluster.namespace)

@@ -64,9 +64,11 @@ def _run_case(plan: Plan, cluster: Cluster, case: Case, say: Say) -> Result:
     say(f"{plan.runs} runs of {case.pods:,} pods, each with a look at {count:,} of {case.nodes:,} nodes")
     measurements: list[Measurement] = []
     disturbed: list[Measurement] = []
+    until_calm = partial(machine.wait_for_calm, plan.calm, _PATIENCE_SECONDS)
     for run in range(plan.runs):
         for contender in rotated(plan.contenders, run):
-            calmest, *rest = attempts(partial(measure, cluster, case, contender, run), plan.calm, say)
+            once = partial(measure, cluster, case, contender, run, until_calm)
+            calmest, *rest = attempts(once, plan.calm, say)
             measurements.append(calmest)
             disturbed += rest
     return Result(case=case, candidates=count, measurements=measurements, disturbed=disturbed)
@@ -76,7 +78,6 @@ def attempts(once: Callable[[], Measurement], calm: float, say: Say) -> list[Mea
     """The calmest first: chosen by the noise alone, never by the speed."""
     made: list[Measurement] = []
     while not made or (len(made) < _MOST_ATTEMPTS and made[-1].others_cores > calm):
-        machine.wait_for_calm(calm, _PATIENCE_SECONDS)
         measured = once()
         noise = f"  while other work took {measured.others_cores:.1f} cores"
         line = f"  run {measured.run + 1}  {measured.contender:10} {measured.pods_a_second:6.0f} pods/s"
