@@ -3,7 +3,6 @@
 import logging
 import threading
 import time
-from collections.abc import Mapping
 
 from kubernetes.client import ApiClient
 
@@ -43,14 +42,6 @@ class Reflector:
     def wait_synced(self, timeout: float) -> bool:
         end = time.monotonic() + timeout
         return all(watch.listed.wait(max(0.0, end - time.monotonic())) for watch in self.watches)
-
-    def ages(self) -> Mapping[str, float]:
-        """Resource to seconds since the API server was last heard of."""
-        return {watch.name: watch.age_seconds for watch in self.watches}
-
-    def troubles(self) -> Mapping[str, str]:
-        """Resource to what keeps it from being watched just now, for those that have such a trouble."""
-        return {watch.name: watch.trouble for watch in self.watches if watch.trouble}
 
     def start(self) -> None:
         for thread in self._threads:

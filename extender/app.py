@@ -1,6 +1,6 @@
 """The HTTP surface: two small applications, one for kube-scheduler and one for probes and people."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Sequence
 from importlib.metadata import version
 from typing import Protocol
 
@@ -12,7 +12,7 @@ from cluster.cache import Cache
 from extender.decisions import Decisions
 from extender.explain import Explanation, explain
 from extender.market_origins import with_origins
-from extender.metrics import Metrics
+from extender.metrics import Metrics, WatchCollector, WatchView
 from extender.verbs import Answer, Verbs
 from market.quotes import Origins
 
@@ -33,7 +33,8 @@ class ClusterView(Protocol):
     @property
     def synced(self) -> bool: ...
 
-    def ages(self) -> Mapping[str, float]: ...
+    @property
+    def watches(self) -> Sequence[WatchView]: ...
 
 
 class Health(BaseModel):
@@ -98,6 +99,7 @@ def add_probes(
 ) -> None:
     """`before_metrics` brings gauges up to date that others keep."""
     metrics.build.labels(VERSION).set(1)
+    metrics.registry.register(WatchCollector(cluster.watches))
 
     @app.get("/healthz", summary="Is the process alive?")
     async def healthz() -> Health:
@@ -108,7 +110,9 @@ def add_probes(
         if cluster.synced:
             return Readiness(ready=True, reason="the cluster state is complete")
         response.status_code = 503
-        return Readiness(ready=False, reason="the first list of nodes, pods and namespaces is under way")
+        troubles = "".join(f"; {watch.name}: {watch.trouble}" for watch in cluster.watches if watch.trouble)
+        reason = "the first list of nodes, pods and namespaces is under way"
+        return Readiness(ready=False, reason=reason + troubles)
 
     @app.get("/version", summary="Which Tradewind is this, and which cluster does it serve?")
     async def show_version() -> Version:
@@ -117,7 +121,7 @@ def add_probes(
     @app.get("/metrics", summary="Metrics for Prometheus", response_class=Response)
     async def show_metrics() -> Response:
         before_metrics()
-        metrics.observe(cluster.cache.counts(), cluster.ages(), synced=cluster.synced)
+        metrics.observe(cluster.cache.counts(), synced=cluster.synced)
         return Response(metrics.expose(), media_type=CONTENT_TYPE_LATEST)
 
 

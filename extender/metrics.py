@@ -1,11 +1,58 @@
 """What Tradewind tells Prometheus."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
 
 # Whole requests take a tenth of a millisecond on a small cluster and some milliseconds on a large one.
 _SECONDS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
+
+
+class WatchView(Protocol):
+    """What is shown of a watch; see cluster.watch."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def age_seconds(self) -> float: ...
+
+    events: int
+    relists: int
+    errors: int
+    unreadable: int
+    trouble: str
+
+
+class WatchCollector(Collector):
+    """What the watches know of themselves, read when somebody asks."""
+
+    def __init__(self, watches: Sequence[WatchView]) -> None:
+        self._watches = watches
+
+    def collect(self) -> Iterator[Metric]:
+        age = GaugeMetricFamily(
+            "tradewind_cluster_age_seconds",
+            "Time since the last sign of life of a watch.",
+            labels=["resource"],
+        )
+        for watch in self._watches:
+            age.add_metric([watch.name], watch.age_seconds)
+        yield age
+        yield self._counter("events", "Changes that a watch brought.")
+        yield self._counter("relists", "Complete lists after the first.")
+        yield self._counter("errors", "Failures of the connection or of the API server.")
+        yield self._counter("unreadable", "Objects that could not be read; the version before stays.")
+
+    def _counter(self, name: str, text: str) -> Metric:
+        family = CounterMetricFamily(f"tradewind_cluster_{name}", text, labels=["resource"])
+        for watch in self._watches:
+            family.add_metric([watch.name], getattr(watch, name))
+        return family
 
 
 class Metrics:
@@ -39,9 +86,6 @@ class Metrics:
         )
         self.objects = self._gauge("cluster_objects", "Objects in the cluster state.", "resource")
         self.synced = self._gauge("cluster_synced", "1 once everything was listed.")
-        self.age = self._gauge(
-            "cluster_age_seconds", "Time since the last sign of life of a watch.", "resource"
-        )
         self.market_coverage = self._gauge(
             "market_coverage_ratio",
             "Share of nodes whose price or rate comes from here.",
@@ -65,12 +109,10 @@ class Metrics:
         )
         self.build = self._gauge("build_info", "Always 1.", "version")
 
-    def observe(self, counts: Mapping[str, int], ages: Mapping[str, float], *, synced: bool) -> None:
+    def observe(self, counts: Mapping[str, int], *, synced: bool) -> None:
         """Bring the gauges of the cluster state up to date."""
         for resource, count in counts.items():
             self.objects.labels(resource).set(count)
-        for resource, age in ages.items():
-            self.age.labels(resource).set(age)
         self.synced.set(synced)
 
     def expose(self) -> bytes:

@@ -1,7 +1,7 @@
 """Which cluster is served: a live one, one from a file, or the example that comes with Tradewind."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -14,6 +14,7 @@ from cluster.cache import Cache
 from cluster.errors import TradewindError
 from cluster.files import load
 from cluster.reflector import Reflector
+from extender.metrics import WatchView
 from market.market import Market
 
 EXAMPLES = Path(__file__).parent / "examples"
@@ -37,7 +38,8 @@ class Source(Protocol):
     @property
     def api(self) -> ApiClient | None: ...
 
-    def ages(self) -> Mapping[str, float]: ...
+    @property
+    def watches(self) -> Sequence[WatchView]: ...
 
     def start(self) -> None: ...
 
@@ -53,12 +55,10 @@ class FileSource:
     market: Market = field(default_factory=Market)
     synced: bool = False
     api: None = None
+    watches: tuple[()] = ()
 
     def __post_init__(self) -> None:
         self.cache = Cache(self.market.offer_of)
-
-    def ages(self) -> Mapping[str, float]:
-        return {}
 
     def start(self) -> None:
         load(self.path, self.cache)
@@ -82,8 +82,9 @@ class LiveSource:
     def synced(self) -> bool:
         return self._reflector.synced
 
-    def ages(self) -> Mapping[str, float]:
-        return self._reflector.ages()
+    @property
+    def watches(self) -> Sequence[WatchView]:
+        return self._reflector.watches
 
     def start(self) -> None:
         self._reflector.start()

@@ -1,13 +1,10 @@
 """What hypothesis draws: Kubernetes objects as builders, so that drawn objects cross the real decoder too."""
 
-from hypothesis import settings
 from hypothesis import strategies as st
 
 from tests.builders import NodeBuilder, PodBuilder, Quantity, node, pod
 
 # A slow machine is no defect.
-settings.register_profile("without deadline", deadline=None)
-settings.load_profile("without deadline")
 
 RESOURCES = ("cpu", "memory", "ephemeral-storage", "hugepages-2Mi", "nvidia.com/gpu")
 

@@ -12,7 +12,11 @@ from e2e.plane import ControlPlane
 
 pytestmark = pytest.mark.local_only
 
-_SWITCHES = {"bind": "TRADEWIND_BIND", "protect-floor": "TRADEWIND_PROTECT_FLOOR"}
+_SWITCHES = {
+    "bind": "TRADEWIND_BIND",
+    "market": "TRADEWIND_LEARN",
+    "protect-floor": "TRADEWIND_PROTECT_FLOOR",
+}
 
 
 def rendered(plane: ControlPlane, directory: Path, overlay: str, component: str) -> list[Object]:
@@ -35,8 +39,7 @@ def test_component_switches_the_service(
         c for c in (*spec["containers"], *spec.get("initContainers", [])) if c["name"] == "tradewind"
     ]
     assert {"name": _SWITCHES[component], "value": "true"} in service["env"]
-    assert f"tradewind-{component}" in {
-        obj["metadata"]["name"] for obj in objects if obj["kind"] == "ClusterRole"
-    }
+    roles = {obj["metadata"]["name"] for obj in objects if obj["kind"] in {"Role", "ClusterRole"}}
+    assert f"tradewind-{component}" in roles
     if component == "bind":
         assert deployment["spec"]["replicas"] == 1

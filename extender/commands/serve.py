@@ -64,6 +64,7 @@ def add(command: argparse.ArgumentParser) -> None:
     argument(
         "--learn",
         action="store_true",
+        default=_switched_on("TRADEWIND_LEARN"),
         help="learn how often nodes of a pool are taken away, and keep it in a ConfigMap",
     )
     argument(

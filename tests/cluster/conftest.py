@@ -40,7 +40,7 @@ def start(api: ScriptedApi, cache: Cache) -> Iterator[Start]:
         reflector = Reflector(ApiClient(Configuration(host=api.url)), cache, pace)
         started.append(reflector)
         reflector.start()
-        assert not synced or reflector.wait_synced(PATIENCE_SECONDS), reflector.troubles()
+        assert not synced or reflector.wait_synced(PATIENCE_SECONDS), troubles(reflector)
         return reflector
 
     yield start
@@ -69,3 +69,8 @@ def wait_for_pods(cache: Cache, *uids: str) -> None:
 def wait_for_nodes(cache: Cache, *names: str) -> None:
     with cache._changed:
         assert cache._changed.wait_for(lambda: cache._nodes.keys() == set(names), PATIENCE_SECONDS)
+
+
+def troubles(reflector: Reflector) -> dict[str, str]:
+    """What keeps resources from being watched just now."""
+    return {watch.name: watch.trouble for watch in reflector.watches if watch.trouble}

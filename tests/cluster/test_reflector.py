@@ -9,7 +9,7 @@ from cluster.cache import Cache
 from cluster.objects import Node
 from cluster.reflector import Reflector
 from tests.builders import namespace, node, offer_of, pod
-from tests.cluster.conftest import QUIET, Start, wait_for_pods, watch_of
+from tests.cluster.conftest import QUIET, Start, troubles, wait_for_pods, watch_of
 from tests.cluster.scripted import (
     Answer,
     Do,
@@ -38,9 +38,9 @@ def test_everything_is_listed_and_then_watched(api: ScriptedApi, cache: Cache, s
         assert query["allowWatchBookmarks"] in {"true", "True"}
         assert 45 <= int(query["timeoutSeconds"]) <= 90
     assert reflector.synced
-    assert reflector.ages().keys() == {"nodes", "pods", "namespaces"}
-    assert all(age >= 0 for age in reflector.ages().values())
-    assert not reflector.troubles()
+    assert {watch.name for watch in reflector.watches} == {"nodes", "pods", "namespaces"}
+    assert all(watch.age_seconds >= 0 for watch in reflector.watches)
+    assert not troubles(reflector)
 
 
 def test_only_pods_that_have_not_ended_are_asked_for(api: ScriptedApi, start: Start) -> None:

@@ -25,6 +25,7 @@ from tests.cluster.conftest import (
     QUIET,
     Start,
     eventually,
+    troubles,
     wait_for_nodes,
     wait_for_pods,
     watch_of,
@@ -217,7 +218,7 @@ def test_what_is_wrong_is_told_until_it_is_over(api: ScriptedApi, start: Start) 
     api.script("nodes", lists=[refusal(403, "nodes is forbidden"), nothing_but(Do.HOLD)])
     reflector = start(synced=False)
     api.wait_for(lambda: lists(api, "nodes") == 2)
-    assert reflector.troubles()["nodes"] == "the API server answers 403: nodes is forbidden"
+    assert troubles(reflector)["nodes"] == "the API server answers 403: nodes is forbidden"
     assert not reflector.synced
 
 
@@ -225,7 +226,7 @@ def test_trouble_is_over_when_the_server_answers(api: ScriptedApi, start: Start)
     api.script("nodes", lists=[refusal(503), page()])
     reflector = start()
     api.wait_for_watch("nodes", 1)
-    assert "nodes" not in reflector.troubles()
+    assert "nodes" not in troubles(reflector)
     assert watch_of(reflector, "nodes").errors == 1
 
 
@@ -233,7 +234,7 @@ def test_trouble_is_over_when_a_watch_is_accepted(api: ScriptedApi, start: Start
     api.script("nodes", watches=[refusal(503)])
     reflector = start()
     api.wait_for_watch("nodes", 2)
-    eventually(lambda: not reflector.troubles())  # the watch itself stays silent
+    eventually(lambda: not troubles(reflector))  # the watch itself stays silent
     assert watch_of(reflector, "nodes").errors == 1
 
 

@@ -1,7 +1,7 @@
 """The verbs over HTTP, as kube-scheduler calls them."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,12 +23,22 @@ _MAX_BODY_BYTES = 100_000
 
 
 @dataclass
+class Watch:
+    name: str = "nodes"
+    age_seconds: float = 1.5
+    events: int = 7
+    relists: int = 1
+    errors: int = 2
+    unreadable: int = 3
+    trouble: str = "the API server answers 403"
+
+
+@dataclass
 class Cluster:
     cache: Cache = field(default_factory=lambda: Cache(offer_of))
     synced: bool = True
 
-    def ages(self) -> Mapping[str, float]:
-        return {"nodes": 1.5}
+    watches: tuple[Watch, ...] = (Watch(),)
 
 
 @dataclass
@@ -196,6 +206,7 @@ def test_probes() -> None:
     served = service(*_THREE, synced=False)
     assert served.client.get("/healthz").json() == {"status": "ok"}
     assert served.client.get("/readyz").status_code == 503
+    assert "nodes: the API server answers 403" in served.client.get("/readyz").json()["reason"]
     served.cluster.synced = True
     assert served.client.get("/readyz").json()["ready"] is True
     assert served.client.get("/version").json()["cluster"] == "a test cluster"
@@ -207,6 +218,8 @@ def test_metrics_show_the_cluster_state_and_the_rejections() -> None:
     text = served.client.get("/metrics").text
     assert 'tradewind_cluster_objects{resource="nodes"} 3.0' in text
     assert 'tradewind_cluster_age_seconds{resource="nodes"} 1.5' in text
+    assert 'tradewind_cluster_events_total{resource="nodes"} 7.0' in text
+    assert 'tradewind_cluster_unreadable_total{resource="nodes"} 3.0' in text
     assert 'tradewind_rejected_nodes_total{rule="resources"} 1.0' in text
     assert 'tradewind_requests_total{outcome="ok",verb="filter"} 1.0' in text
     assert "tradewind_cluster_synced 1.0" in text

@@ -60,7 +60,8 @@ def test_serve_names_what_it_cannot_use(
 
 
 @pytest.mark.parametrize(
-    ("variable", "option"), [("TRADEWIND_BIND", "bind"), ("TRADEWIND_PROTECT_FLOOR", "protect_floor")]
+    ("variable", "option"),
+    [("TRADEWIND_BIND", "bind"), ("TRADEWIND_LEARN", "learn"), ("TRADEWIND_PROTECT_FLOOR", "protect_floor")],
 )
 def test_manifests_may_switch_by_environment(
     variable: str, option: str, monkeypatch: pytest.MonkeyPatch

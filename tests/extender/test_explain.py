@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,8 +33,7 @@ class Cluster:
     cache: Cache = field(default_factory=lambda: Cache(offer_of))
     synced: bool = True
 
-    def ages(self) -> Mapping[str, float]:
-        return {}
+    watches: tuple[()] = ()
 
 
 @dataclass
