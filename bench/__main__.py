@@ -1,6 +1,7 @@
 """`python -m bench`: the whole comparison in one run, with a table at the end and all figures in a file."""
 
 import argparse
+import math
 import sys
 import time
 from collections.abc import Sequence
@@ -36,7 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     rows = [row for result in results for row in report.figures(result)]
     output = options.output or _RESULTS / f"throughput-{time.strftime('%Y%m%dT%H%M%S')}.json"
     report.write(output, facts, results, rows)
-    print(f"\n{report.table(rows)}\n{report.LEGEND}\n\n{report.conclusion(rows)} All figures: {output}")
+    lines = [report.table(rows), report.LEGEND, report.warning(rows), report.conclusion(rows)]
+    print("", *filter(None, lines), f"All figures: {output}", sep="\n")
     return 0
 
 
@@ -54,6 +56,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--pods", type=_several, metavar="N", help="in every case (default: fewer where more nodes are seen)")
     add("--runs", type=_positive, metavar="N", help="repetitions of each measurement (default: 3)")
+    add(
+        "--calm",
+        type=float,
+        default=math.inf,
+        metavar="CORES",
+        help="repeat a measurement, up to three times, when other work took more (default: never)",
+    )
     add("--contenders", type=_contenders, default=contenders.ALL, metavar="C,C", help=f"default: {names}")
     add("--quick", action="store_true", help="200 nodes, one run: a minute, to see that everything works")
     add("--output", type=Path, metavar="FILE", help="JSON (default: a new file in bench/results)")
@@ -67,6 +76,7 @@ def _plan(options: argparse.Namespace) -> Plan:
         percentages=options.sampling,
         pods=options.pods or (500 if quick else None),
         runs=options.runs or (1 if quick else 3),
+        calm=options.calm,
         contenders=options.contenders,
     )
 

@@ -51,6 +51,10 @@ class Measurement:
     def pods_a_second(self) -> float:
         return (self.pods - 1) / self.seconds
 
+    @property
+    def others_cores(self) -> float:
+        return self.others_cpu_seconds / self.seconds
+
 
 def measure(cluster: Cluster, case: Case, contender: Contender, run: int) -> Measurement:
     """Leaves the nodes as they were, and no pod."""

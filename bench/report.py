@@ -25,6 +25,7 @@ _HEADINGS = (
     "others",
 )
 _WORDS = 3  # the first columns are aligned left, the figures after them right
+_NOISY_CORES = 0.2
 LEGEND = """\
 of plain, of echo     pods/s divided by that contender's in the same run, median over the runs
 scheduler, extender   CPU milliseconds a pod
@@ -81,7 +82,7 @@ def _figures(case: Case, name: str, by_contender: Mapping[str, Sequence[Measurem
         scheduler_cpu_ms_a_pod=median(1e3 * run.scheduler_cpu_seconds / run.pods for run in runs),
         extender_cpu_ms_a_pod=median(extender_ms) if extender_ms else None,
         service_ms=dict(_service(runs)),
-        others_cores=median(run.others_cpu_seconds / run.seconds for run in runs),
+        others_cores=median(run.others_cores for run in runs),
     )
 
 
@@ -135,6 +136,14 @@ def conclusion(rows: Sequence[Figures]) -> str:
     sampling = f"{last.percentage} % sampling" if last.percentage else "default sampling"
     speeds = ", ".join(f"{row.contender} {row.pods_a_second.median:.0f}" for row in hardest)
     return f"At {last.nodes:,} nodes and {sampling}, pods a second: {speeds}."
+
+
+def warning(rows: Sequence[Figures]) -> str:
+    """Empty if the machine was left alone."""
+    most = max(row.others_cores for row in rows)
+    if most < _NOISY_CORES:
+        return ""
+    return f"Other work took up to {most:.1f} cores meanwhile: trust the ratios, not the pods/s."
 
 
 def write(path: Path, machine: Mapping[str, Any], results: Sequence[Result], rows: Sequence[Figures]) -> None:

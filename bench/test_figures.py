@@ -1,6 +1,7 @@
 """The arithmetic between the raw measurements and the table."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -37,7 +38,7 @@ def rows() -> list[report.Figures]:
     # the medians of both are 50: other work slowed the second and third run of both.
     seconds = {"plain": (1.0, 2.0, 5.0), "echo": (2.0, 2.0, 10.0)}
     measurements = [measured(name, run, seconds[name][run]) for run in range(3) for name in seconds]
-    return report.figures(Result(case=CASE, candidates=5_000, measurements=measurements))
+    return report.figures(Result(case=CASE, candidates=5_000, measurements=measurements, disturbed=[]))
 
 
 def test_figures_are_medians_and_spreads(rows: list[report.Figures]) -> None:
@@ -68,6 +69,11 @@ def test_the_conclusion_is_about_the_last_case(rows: list[report.Figures]) -> No
     assert report.conclusion(rows).startswith("At 5,000 nodes and 100 % sampling, pods a second: plain 50")
 
 
+def test_a_noisy_machine_is_told(rows: list[report.Figures]) -> None:
+    assert report.warning(rows).startswith("Other work took up to 0.2 cores")
+    assert not report.warning([replace(row, others_cores=0.1) for row in rows])
+
+
 @pytest.mark.parametrize(
     ("nodes", "percentage", "expected"),
     [
@@ -90,8 +96,24 @@ def test_every_contender_is_once_at_every_place() -> None:
         assert {order[place].name for order in orders} == {contender.name for contender in ALL}
 
 
+@pytest.mark.parametrize(
+    ("noises", "kept", "count"),
+    [
+        pytest.param([0.1], 0.1, 1, id="calm at once"),
+        pytest.param([0.9, 0.2], 0.2, 2, id="calm the second time"),
+        pytest.param([0.9, 0.6, 0.5, 0.8, 0.0], 0.5, 4, id="never calm in four attempts"),
+    ],
+)
+def test_a_disturbed_measurement_is_repeated(noises: list[float], kept: float, count: int) -> None:
+    given = iter(noises)
+    made = throughput.attempts(
+        lambda: replace(measured("echo", 0, 1.0), others_cpu_seconds=next(given)), 0.2, print
+    )
+    assert (made[0].others_cores, len(made)) == (kept, count)
+
+
 def test_the_plan_has_fewer_pods_where_more_nodes_are_seen() -> None:
-    plan = throughput.Plan(sizes=[5_000], percentages=[0, 100], pods=None, runs=1, contenders=ALL)
+    plan = throughput.Plan(sizes=[5_000], percentages=[0, 100], pods=None, runs=1, calm=0.2, contenders=ALL)
     assert [case.pods for case in plan.cases(5_000)] == [1_000, 150]
 
 

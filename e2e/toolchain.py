@@ -14,6 +14,8 @@ _SECONDS_BETWEEN_PROGRESS = 10.0
 # GOTOOLCHAIN: a Go that is too old must fail or be replaced by us, never fetch another toolchain by itself.
 _ENVIRONMENT = {"GOTOOLCHAIN": "local"}
 
+_DOWNLOADING = "go: downloading "
+
 
 class BuildError(Exception):
     """A program of the control plane could not be built; the message ends with what Go said."""
@@ -77,7 +79,7 @@ def build(program: Path, arguments: Sequence[str], *, directory: Path) -> None:
         process.terminate()
         reader.join()
     if process.wait():
-        said = "\n".join(line for line in lines if not _is_package(line))
+        said = "\n".join(line for line in lines if not (_is_package(line) or line.startswith(_DOWNLOADING)))
         raise BuildError(f"`go build` in {directory} failed after {_progress(lines)}:\n{said[-4000:]}")
     print(f"  {time.monotonic() - started:4.0f} s  {_progress(lines)}: done", flush=True)
 
@@ -95,7 +97,7 @@ def _ended(process: subprocess.Popen[str]) -> bool:
 
 
 def _progress(lines: Sequence[str]) -> str:
-    downloads = sum(line.startswith("go: downloading ") for line in lines)
+    downloads = sum(line.startswith(_DOWNLOADING) for line in lines)
     packages = [line for line in lines if _is_package(line)]
     compiled = f"{len(packages)} packages compiled" + (f", last {packages[-1]}" if packages else "")
     return f"{downloads} modules downloaded, {compiled}" if downloads else compiled

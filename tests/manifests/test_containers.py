@@ -1,3 +1,4 @@
+from argparse import Namespace
 from pathlib import PurePath
 from typing import Any
 
@@ -8,7 +9,11 @@ from tests.manifests.files import BASE, OVERLAYS, Object, arguments, containers,
 
 CONTAINERS = containers()
 ARGUMENTS = arguments()
-SERVED = {name: cli.parser().parse_args(given) for name, given in ARGUMENTS.items()}
+
+
+def served(name: str) -> Namespace:
+    """What the real parser makes of the arguments; it exits if it does not accept them."""
+    return cli.parser().parse_args(ARGUMENTS[name])
 
 
 @pytest.fixture(params=CONTAINERS)
@@ -64,23 +69,25 @@ def test_shipped_configuration_is_accepted() -> None:
     }
 
 
-@pytest.mark.parametrize("name", [name for name in SERVED if name != "image"])
+@pytest.mark.parametrize("name", [name for name in ARGUMENTS if name != "image"])
 def test_configuration_is_mounted_as_a_directory_that_follows_changes(name: str) -> None:
     (mount,) = [entry for entry in CONTAINERS["tradewind"]["volumeMounts"] if entry["name"] == "config"]
     (generated,) = read(BASE / "kustomization.yaml")["configMapGenerator"]
     (volume,) = [entry for entry in pod_spec()["volumes"] if entry["name"] == "config"]
     assert "subPath" not in mount
-    assert SERVED[name].config.parent == PurePath(mount["mountPath"])
-    assert [SERVED[name].config.name] == generated["files"]
+    config_file = served(name).config
+    assert config_file.parent == PurePath(mount["mountPath"])
+    assert [config_file.name] == generated["files"]
     assert volume["configMap"]["name"] == generated["name"]
     assert generated["options"]["disableNameSuffixHash"] is True
 
 
-@pytest.mark.parametrize("name", SERVED)
+@pytest.mark.parametrize("name", ARGUMENTS)
 def test_service_listens_where_it_is_probed_and_called(name: str) -> None:
     ports = {port["name"]: port["containerPort"] for port in CONTAINERS["tradewind"]["ports"]}
-    assert (SERVED[name].port, SERVED[name].probe_port) == (ports["extender"], ports["probes"])
-    assert f"{instruction('EXPOSE')} " == f"{ports['extender']} {ports['probes']} "
+    options = served(name)
+    assert (options.port, options.probe_port) == (ports["extender"], ports["probes"])
+    assert instruction("EXPOSE") == f"{ports['extender']} {ports['probes']}"
 
 
 def test_service_leads_to_the_named_ports() -> None:
@@ -90,16 +97,16 @@ def test_service_leads_to_the_named_ports() -> None:
 
 
 def test_self_managed_clusters_get_tls_with_client_certificates_from_the_secret() -> None:
-    served = SERVED["kube-scheduler"]
+    options = served("kube-scheduler")
     template: Any = read(OVERLAYS / "kube-scheduler" / "tls.yaml")["spec"]["template"]["spec"]
     (mount,) = template["containers"][0]["volumeMounts"]
-    files = [served.tls_cert_file, served.tls_private_key_file, served.client_ca_file]
+    files = [options.tls_cert_file, options.tls_private_key_file, options.client_ca_file]
     assert [(path.parent, path.name) for path in files] == [
         (PurePath(mount["mountPath"]), name) for name in ("tls.crt", "tls.key", "ca.crt")
     ]
     assert template["volumes"][0]["secret"]["secretName"] == "tradewind-tls"
-    assert served.host is None, "with TLS the service listens on all addresses by itself"
+    assert options.host is None, "with TLS the service listens on all addresses by itself"
 
 
 def test_sidecar_serves_its_own_pod_only() -> None:
-    assert SERVED["second-scheduler"].host == "127.0.0.1"
+    assert served("second-scheduler").host == "127.0.0.1"

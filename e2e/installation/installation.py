@@ -1,0 +1,119 @@
+"""An overlay in the cluster, and what kube-scheduler and the guide make of it."""
+
+import os
+import re
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from e2e import fake, objects, outcomes
+from e2e.api import Api, ApiError
+from e2e.conftest import AddNodes
+from e2e.objects import Object
+from e2e.plane import ControlPlane
+
+ROOT = Path(__file__).parents[2]
+NAMESPACE = "tradewind-system"
+OVERLAYS = sorted(path.parent.name for path in ROOT.glob("manifests/overlays/*/kustomization.yaml"))
+
+
+class Shell:
+    """Runs commands in a directory that looks like the top of the project, as the plane's admin."""
+
+    def __init__(self, plane: ControlPlane, directory: Path) -> None:
+        self._directory = directory
+        self._environment = os.environ | {
+            "PATH": f"{plane.programs.kubectl.parent}:{os.environ['PATH']}",
+            "KUBECONFIG": str(plane.kubeconfig),
+            "KUBECACHEDIR": str(plane.workspace.directory / "kubectl"),
+        }
+        (directory / "manifests").symlink_to(ROOT / "manifests")
+
+    def run(self, command: str, stdin: str = "") -> str:
+        done = subprocess.run(
+            ["/bin/sh", "-euc", command],
+            cwd=self._directory,
+            env=self._environment,
+            input=stdin,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            raise AssertionError(f"{command}\ngave exit code {done.returncode}: {done.stderr}")
+        return done.stdout
+
+
+class Installation:
+    """Is there from its creation until `remove`, which leaves nothing of it."""
+
+    def __init__(self, shell: Shell, api: Api, overlay: str) -> None:
+        self.overlay = overlay
+        self._shell = shell
+        self._api = api
+        text = shell.run(f"kubectl kustomize manifests/overlays/{overlay}")
+        self.objects: list[Object] = list(yaml.safe_load_all(text))
+        # A warning says what the namespace's pod security standard, or a deprecation, has against an object.
+        apply = "kubectl apply --server-side --warnings-as-errors --filename=-"
+        self.applied = shell.run(apply, text).splitlines()
+
+    @property
+    def pod(self) -> Object:
+        """A pod as the Deployment makes them."""
+        (deployment,) = (obj for obj in self.objects if obj["kind"] == "Deployment")
+        template = deployment["spec"]["template"]
+        metadata = {**template["metadata"], "generateName": "tradewind-", "namespace": NAMESPACE}
+        return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
+
+    def remove(self) -> None:
+        """No kubelet confirms the end of pods, so they go first; the guide's command waits for the rest."""
+        self._api.patch(
+            f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/tradewind", {"spec": {"replicas": 0}}
+        )
+        fake.remove_pods(self._api, NAMESPACE)
+        self._shell.run(f"kubectl delete -k manifests/overlays/{self.overlay}")
+
+
+def commands(heading: str) -> str:
+    """The first block of commands under that heading of the install guide."""
+    guide = (ROOT / "docs" / "install.md").read_text()
+    section = guide[guide.index(f"{heading}\n") :]
+    return str(re.findall(r"^```sh\n(.*?)^```$", section, re.DOTALL | re.MULTILINE)[0])
+
+
+def scheduler_configuration(overlay: str, url: str = "") -> dict[str, Any]:
+    """The shipped kube-scheduler configuration; with `url`, the extender is where the test has it."""
+    path = ROOT / "manifests" / "overlays" / overlay / "kube-scheduler-config.yaml"
+    configuration: dict[str, Any] = yaml.safe_load(path.read_text())
+    if url:
+        configuration["extenders"][0]["urlPrefix"] = url
+    return configuration
+
+
+def place_pods(api: Api, namespace: str, add_nodes: AddNodes, scheduler: str) -> set[str]:
+    """The nodes that pods get, of "dear" and "cheap", between which only Tradewind sees a difference."""
+    add_nodes(objects.node("dear", price=2), objects.node("cheap", price=0.1))
+    api.create_all(objects.pod(f"pod-{number}", namespace, scheduler=scheduler) for number in range(10))
+    return set(outcomes.bound_nodes(api, namespace, count=10).values())
+
+
+def vacate(api: Api, namespace: str, lease: str) -> None:
+    """Ends the lease of a kube-scheduler that was killed, for which the next one would wait."""
+    try:
+        api.delete(f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{lease}")
+    except ApiError as error:
+        if error.status != 404:
+            raise
+
+
+def eventually(holds: Callable[[], bool], seconds: float = outcomes.SECONDS) -> None:
+    """For what no watch can tell: another process's log, metrics or view of the roles."""
+    deadline = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > deadline:
+            raise outcomes.NotSeenError(f"did not come true within {seconds:.0f} s")
+        time.sleep(0.05)
