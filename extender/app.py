@@ -4,15 +4,22 @@ from collections.abc import Awaitable, Callable, Mapping
 from importlib.metadata import version
 from typing import Protocol
 
-from fastapi import FastAPI, Request, Response
+from fastapi import FastAPI, HTTPException, Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import BaseModel
 
 from cluster.cache import Cache
+from extender.decisions import Decisions
+from extender.explain import Explanation, explain
 from extender.metrics import Metrics
 from extender.verbs import Answer, Verbs
 
 VERSION = version("tradewind")
+
+_NOT_ASKED = (
+    "kube-scheduler did not ask this Tradewind about pod {pod}, or so long ago that it is forgotten; "
+    "where there are several replicas, another one may know"
+)
 
 
 class ClusterView(Protocol):
@@ -34,6 +41,10 @@ class Health(BaseModel):
 class Readiness(BaseModel):
     ready: bool
     reason: str
+
+
+class Problem(BaseModel):
+    detail: str
 
 
 class Version(BaseModel):
@@ -98,6 +109,20 @@ def add_probes(app: FastAPI, cluster: ClusterView, metrics: Metrics, cluster_nam
     async def show_metrics() -> Response:
         metrics.observe(cluster.cache.counts(), cluster.ages(), synced=cluster.synced)
         return Response(metrics.expose(), media_type=CONTENT_TYPE_LATEST)
+
+
+def add_explain(app: FastAPI, decisions: Decisions, cluster: ClusterView) -> None:
+    @app.get(
+        "/explain/{namespace}/{name}",
+        summary="Why is this pod where it is?",
+        responses={404: {"model": Problem}},
+    )
+    async def show_explanation(namespace: str, name: str) -> Explanation:
+        decision = decisions.find(namespace, name)
+        if decision is None:
+            raise HTTPException(404, f"{_NOT_ASKED.format(pod=f'{namespace}/{name}')}")
+        known = cluster.cache.pods([decision.uid])
+        return explain(f"{namespace}/{name}", decision, known[0] if known else None)
 
 
 def new_app() -> FastAPI:

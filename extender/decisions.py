@@ -16,6 +16,7 @@ from cachetools import TTLCache
 from cluster.objects import Pod
 from cluster.snapshot import Floats, Nodes
 from cluster.table import Mask, Rows
+from scoring.filters.resources import Resources
 from scoring.policy import Policy, Term, Verdict, weighted_sum
 from scoring.ranking import Levels, levels
 from scoring.rules import Scorer, Scores
@@ -40,6 +41,7 @@ class Rejected(msgspec.Struct, frozen=True, gc=False):
     count: int
     names: tuple[str, ...]  # examples
     costs: Floats  # (E,) dollars an hour of the pod there, NaN where unknown
+    short_of: tuple[tuple[str, int], ...] = ()  # resource, and how many of the nodes lack it
 
 
 class Filtering(msgspec.Struct, frozen=True, gc=False):
@@ -66,6 +68,14 @@ class Ranking(msgspec.Struct, frozen=True, gc=False):
     median_prices: Floats  # (T,) the same over a longer time
     interruption_rates: Floats  # (T,)
     durable: Mask  # (T,)
+
+    @property
+    def runner_up(self) -> int | None:
+        """The first that is worse than the best; None where no such node is kept."""
+        return next((row for row, rank in enumerate(self.ranks.tolist()) if rank > 1), None)
+
+    def row_of(self, name: str) -> int | None:
+        return self.names.index(name) if name in self.names else None
 
 
 class Decision(msgspec.Struct, frozen=True, gc=False):
@@ -104,8 +114,9 @@ class Decisions:
         self._keep(pod, msgspec.structs.replace(before, policy=policy, ranking=ranking, stood_aside=""))
 
     def stood_aside(self, pod: Pod, why: str) -> None:
-        before = self._of(pod) or Decision(pod.uid, time.time())
-        self._keep(pod, msgspec.structs.replace(before, decided_at=time.time(), stood_aside=why))
+        before = self._of(pod)
+        attempts = before.attempts if before else 1
+        self._keep(pod, Decision(pod.uid, time.time(), attempts=attempts, stood_aside=why))
 
     def _of(self, pod: Pod) -> Decision | None:
         """A pod of the same name that is gone by now has no part in this."""
@@ -191,7 +202,19 @@ def _rejected(pod: Pod, nodes: Nodes, verdict: Verdict, examples: int) -> Iterat
     for rule, rows in verdict.rejections:
         cheapest = rows[_best_first(-np.where(np.isnan(costs), np.inf, costs)[rows], examples)]
         names = tuple(nodes.names[row] for row in cheapest.tolist())
-        yield Rejected(rule.name, rule.reason, rule.resolvable, rows.size, names, costs[cheapest])
+        short_of = _shortages(pod, nodes, rows) if rule.name == Resources.name else ()
+        yield Rejected(
+            rule.name, rule.reason, rule.resolvable, rows.size, names, costs[cheapest], tuple(short_of)
+        )
+
+
+def _shortages(pod: Pod, nodes: Nodes, rows: Rows) -> Iterator[tuple[str, int]]:
+    """The reason is the same sentence whichever resource is short; people want to know which."""
+    for resource, request in pod.requests.items():
+        row = nodes.resource_rows.get(resource)
+        short = rows.size if row is None else int(np.count_nonzero(nodes.free[row][rows] < request))
+        if short and request > 0:
+            yield resource, short
 
 
 def _set_apart(apart: Mapping[str, str], examples: int) -> Iterator[Rejected]:
