@@ -26,6 +26,10 @@ ANNOTATION_PREFIX = "tradewind.dev/"
 # Among the pods of a ReplicaSet, those with the lowest cost are deleted first; 0 where there is none.
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 
+# The label of scheduler-plugins and others, and our own annotation for those who have neither.
+_GANG_LABEL = "scheduling.x-k8s.io/pod-group"
+_GANG_ANNOTATION = ANNOTATION_PREFIX + "gang"
+
 _FINISHED = frozenset({"Succeeded", "Failed"})
 
 # What bytes that are no such object end in; a RecursionError comes from brackets nested too deep.
@@ -67,6 +71,7 @@ class Pod(msgspec.Struct, frozen=True):
     affinity: tuple[PodTerm, ...] = ()
     anti_affinity: tuple[PodTerm, ...] = ()
     spreads: tuple[Spread, ...] = ()
+    gang: str = ""  # of the same namespace, placed together or not at all
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"
@@ -149,6 +154,7 @@ def read_pod(data: bytes | msgspec.Raw) -> Pod:
         affinity=pod_terms(affinity.pod_affinity, namespace, labels),
         anti_affinity=pod_terms(affinity.pod_anti_affinity, namespace, labels),
         spreads=spreads(spec.topology_spread_constraints, labels),
+        gang=_gang(spec, metadata),
     )
 
 
@@ -171,6 +177,15 @@ def _name(metadata: Metadata, kind: str) -> str:
     if not metadata.name:
         raise UnreadableObjectError(f"a {kind} without metadata.name")
     return metadata.name
+
+
+def _gang(spec: PodSpec, metadata: Metadata) -> str:
+    return (
+        (spec.scheduling_group and spec.scheduling_group.pod_group_name)
+        or (metadata.labels or {}).get(_GANG_LABEL)
+        or (metadata.annotations or {}).get(_GANG_ANNOTATION)
+        or ""
+    )
 
 
 def _ours(annotations: Mapping[str, str] | None) -> dict[str, str]:

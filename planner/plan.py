@@ -1,0 +1,118 @@
+"""A plan: where each waiting pod goes, in an order in which kube-scheduler can bind them, or why nowhere."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from planner.batch import Batch
+from planner.greedy import depths
+from planner.problem import Assignment, Problem, money
+from planner.state import State
+
+
+@dataclass(frozen=True, kw_only=True)
+class Placement:
+    pod: str  # namespace/name
+    uid: str
+    node: str
+    wave: int  # anchors of affinity are in an earlier wave than their followers
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    generation: int  # of the snapshot that it was made of
+    placements: tuple[Placement, ...]  # in binding order
+    unplaced: Mapping[str, str]  # namespace/name to the reason
+    nodes_used: int  # with pods of their own after the plan, those of every node's own agents aside
+    hourly_cost: float  # dollars, of these nodes
+    engine: str  # which of the engines found it
+
+
+def make_plan(batch: Batch, assignment: Assignment, unplaced: Mapping[str, str], engine: str) -> Plan:
+    steps = binding_order(batch.problem, assignment)
+    taken = [0] * len(batch.groups)
+    placements = []
+    used = batch.problem.in_use.copy()
+    for index, row, wave in steps:
+        pod = batch.groups[index].pods[taken[index]]
+        taken[index] += 1
+        used[row] = True
+        node = batch.problem.node_names[row]
+        placements.append(Placement(pod=str(pod), uid=pod.uid, node=node, wave=wave))
+    return Plan(
+        generation=batch.snapshot.generation,
+        placements=tuple(placements),
+        unplaced=unplaced,
+        nodes_used=int(np.count_nonzero(used)),
+        hourly_cost=money(batch.problem, assignment),
+        engine=engine,
+    )
+
+
+def valid_part(problem: Problem, assignment: Assignment) -> Assignment:
+    """What of it can be bound one after the other; all of it, unless pods wait for each other in a circle.
+
+    A gang that then falls short is dropped as a whole, until nothing more falls.
+    """
+    while True:
+        kept: dict[tuple[int, int], int] = {}
+        for index, row, _ in binding_order(problem, assignment):
+            kept[index, row] = kept.get((index, row), 0) + 1
+        short = {
+            index
+            for gang in problem.gangs
+            if sum(pods for (i, _), pods in kept.items() if i in gang.classes) < gang.least
+            for index in gang.classes
+        }
+        after = {key: pods for key, pods in kept.items() if key[0] not in short}
+        if after == dict(assignment):
+            return after
+        assignment = after
+
+
+def binding_order(problem: Problem, assignment: Assignment) -> list[tuple[int, int, int]]:
+    """(class, row, wave) of every pod; those that can never be bound are left out.
+
+    Anchors come before their followers. Where a class wants to be with itself, the first of it may have to
+    come before others that it would accept too.
+    """
+    depth = depths(problem)
+    steps = _bind(problem, assignment, depth)
+    starters = frozenset().union(*(each.starters for each in problem.attractions))
+    if len(steps) < sum(assignment.values()) and starters:
+        early = [0 if index in starters else each for index, each in enumerate(depth)]
+        steps = max(steps, _bind(problem, assignment, early), key=len)
+    return steps
+
+
+def _bind(problem: Problem, assignment: Assignment, depth: Sequence[int]) -> list[tuple[int, int, int]]:
+    state = State(problem)
+    # Who needs most beyond its request, for its limit, comes first and finds the most free.
+    slack = [int((each.needs - each.requests).max(initial=0)) for each in problem.classes]
+    order = sorted(assignment.items(), key=lambda item: (depth[item[0][0]], -slack[item[0][0]], item[0]))
+    waiting = dict(order)
+    steps: list[tuple[int, int, int]] = []
+    bound = True
+    while waiting and bound:
+        bound = False
+        for index, row in list(waiting):
+            pods = _bindable(state, index, row, waiting[index, row], plain=not slack[index])
+            steps.extend([(index, row, depth[index])] * pods)
+            bound |= pods > 0
+            waiting[index, row] -= pods
+            if not waiting[index, row]:
+                del waiting[index, row]
+    return steps
+
+
+def _bindable(state: State, index: int, row: int, pods: int, *, plain: bool) -> int:
+    """Bind as many of the pods as fit now; of a class without ties all of them do, as the engines saw to."""
+    if plain and not state.ties[index]:
+        state.add(index, row, pods)
+        return pods
+    bound = 0
+    while bound < pods and state.fits(index, row):
+        state.add(index, row, 1)
+        bound += 1
+    return bound

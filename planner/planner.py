@@ -1,0 +1,31 @@
+"""From a snapshot and its pods to a plan."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cluster.objects import Pod
+from cluster.snapshot import Snapshot
+from planner.batch import Batch, PolicyOf, make_batch
+from planner.greedy import greedy
+from planner.plan import Plan, make_plan
+from planner.reasons import reasons
+from planner.worker import Worker
+
+
+@dataclass(frozen=True)
+class Planned:
+    plan: Plan
+    batch: Batch
+    failure: str  # why the solvers' part is missing, empty if it is not
+
+
+def plan(
+    snapshot: Snapshot, pods: Sequence[Pod], policy_of: PolicyOf, worker: Worker | None, seconds: float
+) -> Planned:
+    """The greedy placement, bettered by the worker within so many seconds; without a worker as it is."""
+    batch = make_batch(snapshot, pods, policy_of)
+    assignment, engine, failure = greedy(batch.problem), "greedy", ""
+    if worker is not None and batch.groups:
+        (assignment, engine), failure = worker.solve(batch.problem, assignment, seconds)
+    unplaced = {**batch.refused, **reasons(batch, assignment)}
+    return Planned(make_plan(batch, assignment, unplaced, engine), batch, failure)
