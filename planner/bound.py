@@ -27,15 +27,15 @@ class Relaxation:
     price: float  # dollars an hour, of the nodes that were not in use before
 
 
-def lower_bound(problem: Problem, assignment: Assignment) -> float:
+def lower_bound(problem: Problem, assignment: Assignment, seconds: float) -> float:
     """Dollars an hour of all nodes in use, for the pods that the assignment places."""
     counts = placed_counts(problem, assignment)
     kept = float(problem.price[problem.in_use].sum())
-    relaxed = relax(problem, counts)
+    relaxed = relax(problem, counts, seconds)
     return kept + (relaxed.price if relaxed is not None else 0.0)
 
 
-def relax(problem: Problem, counts: Sequence[int], seconds: float = 20.0) -> Relaxation | None:
+def relax(problem: Problem, counts: Sequence[int], seconds: float) -> Relaxation | None:
     """None where the solver does not finish in time."""
     groups = node_groups(problem)
     rows = [group[0] for group in groups]

@@ -24,7 +24,7 @@ def violations(cache: Cache, policy_of: PolicyOf, plan: Plan) -> list[str]:
     pods = {str(pod): pod for pod in cache.all_pods()}
     found: list[str] = []
     waiting = [name for name, pod in pods.items() if not (pod.node_name or pod.finished or pod.deleting)]
-    told = Counter([each.pod for each in plan.placements]) + Counter(plan.unplaced)
+    told = Counter([*(each.pod for each in plan.placements), *plan.unplaced])
     found += [f"{name} is told of {told[name]} times" for name in waiting if told[name] != 1]
     _remove_replaced(cache, pods, plan)
     bound: list[Pod] = []
@@ -75,14 +75,14 @@ def _broken_wishes(
             yield f"{pod} is not beside {asked.beside}"
         if asked.replaces and before[asked.replaces].node_name not in {"", pod.node_name}:
             yield f"{pod} does not take the node of {asked.replaces}"
-        if asked.one_per_node and any(_same(other, pod) for other in near):
+        if asked.one_per_node and any(_same(other, pod, wishes.GLOBAL) for other in near):
             yield f"{pod} is not alone of its kind"
         if asked.max_per_zone:
             zone = labels.get(wishes.SPREAD_KEY)
             there = [
                 other
                 for other in placed
-                if _same(other, pod)
+                if _same(other, pod, wishes.MAX_PER_ZONE)
                 and table.nodes[table.row_of[other.node_name]].labels.get(wishes.SPREAD_KEY) == zone
             ]
             if zone is None or len(there) > asked.max_per_zone:
@@ -111,7 +111,10 @@ def gangs_kept(pods: Sequence[Pod], plan: Plan) -> Iterator[str]:
             yield f"of gang {name} {count} pods are placed, not {least}"
 
 
-def _same(one: Pod, other: Pod) -> bool:
+def _same(one: Pod, other: Pod, annotation: str) -> bool:
+    """Two pods of a workload that both carry the annotation."""
+    if not {annotation} <= one.annotations.keys() & other.annotations.keys():
+        return False
     if one.owner and other.owner:
         return one.owner.uid == other.owner.uid
     return one.owner == other.owner and (one.namespace, one.labels) == (other.namespace, other.labels)

@@ -2,12 +2,11 @@
 
 import time
 from collections.abc import Callable
-from typing import NamedTuple
 
 from planner import covering, exact, flow, windows
 from planner.greedy import fill
 from planner.plan import valid_part
-from planner.problem import Assignment, Problem, value
+from planner.problem import Assignment, Outcome, Problem, value
 from planner.state import State
 
 # Variables up to which CP-SAT gets the whole batch at once.
@@ -16,16 +15,13 @@ _WHOLE = 2500
 _COVERED = 5000
 
 
-class Outcome(NamedTuple):
-    assignment: Assignment
-    engine: str
-
-
 Report = Callable[[Outcome], None]
 
 
 def optimise(problem: Problem, floor: Assignment, seconds: float, report: Report) -> None:
     """Report ever better placements than the floor, each of them valid, until the time is over."""
+    if not problem.classes or not problem.node_names:
+        return
     deadline = time.monotonic() + seconds
     best = _Best(problem, floor, report)
     rows = _rows_that_matter(problem)
@@ -35,6 +31,7 @@ def optimise(problem: Problem, floor: Assignment, seconds: float, report: Report
         if found is not None:
             complete = best.offer(found.assignment, "exact", checked=False)
             if found.optimal and complete:
+                report(Outcome(best.assignment, "exact"))
                 return
     else:
         best.offer(flow.place(problem), "flow", checked=True)

@@ -81,7 +81,7 @@ def binding_order(problem: Problem, assignment: Assignment) -> list[tuple[int, i
     steps = _bind(problem, assignment, depth)
     starters = frozenset().union(*(each.starters for each in problem.attractions))
     if len(steps) < sum(assignment.values()) and starters:
-        early = [0 if index in starters else each for index, each in enumerate(depth)]
+        early = [-1 if index in starters else each for index, each in enumerate(depth)]
         steps = max(steps, _bind(problem, assignment, early), key=len)
     return steps
 
@@ -98,7 +98,7 @@ def _bind(problem: Problem, assignment: Assignment, depth: Sequence[int]) -> lis
         bound = False
         for index, row in list(waiting):
             pods = _bindable(state, index, row, waiting[index, row], plain=not slack[index])
-            steps.extend([(index, row, depth[index])] * pods)
+            steps.extend([(index, row, max(depth[index], 0))] * pods)
             bound |= pods > 0
             waiting[index, row] -= pods
             if not waiting[index, row]:

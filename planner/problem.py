@@ -6,6 +6,7 @@ Everything here can be sent to another process. Pods are known by their class an
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,11 @@ Floats = NDArray[np.float64]
 
 Assignment = Mapping[tuple[int, int], int]
 """(class, row of the node) to the number of pods there."""
+
+
+class Outcome(NamedTuple):
+    assignment: Assignment
+    engine: str  # that found it
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -66,11 +66,16 @@ def _blocking(constraints: list[_Constraint], nodes: int) -> str:
     passed = np.array([each.passed for each in constraints])
     if passed.all(axis=0).any():
         return "there is room, but not together with all other pods of the batch"
+    alone = []
     for number, each in enumerate(constraints):
-        others = np.delete(passed, number, axis=0).all(axis=0)
-        if others.any():
-            rejecting = int(np.count_nonzero(~each.passed))
-            return f"{each.text} ({rejecting} of {nodes} nodes; {int(others.sum())} would do without this)"
+        others = int(np.delete(passed, number, axis=0).all(axis=0).sum())
+        if others:
+            alone.append((others, each))
+    if alone:
+        return " or ".join(
+            f"{each.text} ({np.count_nonzero(~each.passed)} of {nodes} nodes; {others} would do without this)"
+            for others, each in sorted(alone, key=lambda item: -item[0])
+        )
     counts = [(int(np.count_nonzero(~each.passed)), each.text) for each in constraints]
     return "; ".join(f"{text} ({count} of {nodes} nodes)" for count, text in sorted(counts)[::-1] if count)
 

@@ -174,30 +174,39 @@ def _one_per_node(cluster: Cluster, groups: Sequence[Group], placed: Sequence[Po
     codes = np.arange(len(cluster.table))
     owners = {_workload(group.pod) for group in groups if group.wishes.one_per_node}
     for owner in sorted(owners):
-        yield _cap(cluster, groups, placed, owner, codes, len(codes), 1)
+        yield _cap(cluster, groups, placed, (owner, wishes.GLOBAL), codes, len(codes), 1)
 
 
 def _per_zone(cluster: Cluster, groups: Sequence[Group], placed: Sequence[Pod]) -> Iterator[Cap]:
     domains = cluster.table.domains(wishes.SPREAD_KEY)
     most = {_workload(each.pod): each.wishes.max_per_zone for each in groups if each.wishes.max_per_zone}
     for owner, limit in sorted(most.items()):
-        yield _cap(cluster, groups, placed, owner, domains.codes, len(domains.values), limit)
+        yield _cap(
+            cluster, groups, placed, (owner, wishes.MAX_PER_ZONE), domains.codes, len(domains.values), limit
+        )
 
 
 def _cap(
     cluster: Cluster,
     groups: Sequence[Group],
     placed: Sequence[Pod],
-    owner: str,
+    kind: tuple[str, str],
     codes: Codes,
     count: int,
     most: int,
 ) -> Cap:
+    """Of the pods of one workload that carry the same annotation."""
+    owner, annotation = kind
     existing: Amounts = np.zeros(count + 1, np.int64)
     for pod in placed:
-        if _workload(pod) == owner and pod.node_name in cluster.table.row_of:
+        counts = pod.annotations.get(annotation, "false") != "false" and _workload(pod) == owner
+        if counts and pod.node_name in cluster.table.row_of:
             existing[codes[cluster.table.row_of[pod.node_name]]] += 1
-    classes = frozenset(index for index, group in enumerate(groups) if _workload(group.pod) == owner)
+    classes = frozenset(
+        index
+        for index, group in enumerate(groups)
+        if group.pod.annotations.get(annotation, "false") != "false" and _workload(group.pod) == owner
+    )
     return Cap(codes=codes, existing=existing[:-1], classes=classes, most=most)
 
 

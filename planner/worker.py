@@ -1,19 +1,31 @@
-"""The solvers' own process: one that crashes, hangs or runs out of memory costs a plan and nothing else."""
+"""The solvers' own process: one that crashes, hangs or runs out of memory costs a plan and nothing else.
 
-import multiprocessing
+Nothing outside of that process loads them.
+"""
+
+import os
 import signal
+import socket
+import subprocess
+import sys
 import time
-from collections.abc import Callable
 from multiprocessing.connection import Connection
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from planner.engine import Outcome, optimise
-from planner.problem import Assignment, Problem
+from planner.problem import Assignment, Outcome, Problem
 
 # What a solver may take beyond its deadline to come to an end before it is killed.
 _GRACE_SECONDS = 0.5
+# What its process may take to start and load them, on a busy machine.
+_START_SECONDS = 60.0
 
-_DONE = None
+_READY = "ready"
+_DONE = "done"
+
+
+class SolverLostError(Exception):
+    """The process ended, did not answer in time, or said that it failed."""
 
 
 class Result(NamedTuple):
@@ -25,7 +37,7 @@ class Worker:
     """Started with the first problem, and again after it was lost; `close` ends it."""
 
     def __init__(self) -> None:
-        self._process: multiprocessing.process.BaseProcess | None = None
+        self._process: subprocess.Popen[bytes] | None = None
         self._connection: Connection | None = None
 
     @property
@@ -34,89 +46,106 @@ class Worker:
 
     def start(self) -> None:
         """Ahead of the first problem, so that it need not wait for the solvers to load."""
-        if self._process is None or not self._process.is_alive():
-            self._end()
-            context = multiprocessing.get_context("spawn")
-            self._connection, theirs = context.Pipe()
-            self._process = context.Process(target=_serve, args=(theirs,), daemon=True, name="planner")
-            self._process.start()
-            theirs.close()
-
-    def solve(
-        self,
-        problem: Problem,
-        floor: Assignment,
-        seconds: float,
-        started: Callable[[], None] | None = None,
-    ) -> Result:
-        """The best that was reported in time; the floor where there was none."""
-        outcome = Outcome(floor, "greedy")
-        try:
-            self.start()
-            assert self._connection is not None  # noqa: S101  `start` has made it
-            self._connection.send((problem, floor, seconds))
-            if started is not None:
-                started()
-            return self._collect(self._connection, outcome, seconds)
-        except (OSError, EOFError) as error:
-            self._end()
-            return Result(outcome, f"the solver could not be reached: {error or type(error).__name__}")
+        self._running()
 
     def close(self) -> None:
-        self._end()
-
-    def _collect(self, connection: Connection, outcome: Outcome, seconds: float) -> Result:
-        deadline = time.monotonic() + seconds + _GRACE_SECONDS
-        ready = False
-        while True:
-            # The clock starts when the solver has the problem, not while its process still loads.
-            wait = deadline - time.monotonic() if ready else 60.0
-            try:
-                if not connection.poll(max(wait, 0)):
-                    self._end()
-                    return Result(outcome, f"the solver was not done after {seconds:g} s")
-                message = connection.recv()
-            except (OSError, EOFError):
-                code = self._exit_code()
-                self._end()
-                return Result(outcome, f"the solver ended with exit code {code}")
-            if message is _DONE:
-                return Result(outcome, "")
-            if isinstance(message, str):
-                if message:
-                    return Result(outcome, message)
-                ready, deadline = True, time.monotonic() + seconds + _GRACE_SECONDS
-            else:
-                outcome = message
-
-    def _exit_code(self) -> int | None:
-        if self._process is None:
-            return None
-        self._process.join(1)
-        return self._process.exitcode
-
-    def _end(self) -> None:
         if self._process is not None:
             self._process.kill()
-            self._process.join()
-            self._process.close()
+            self._process.wait()
             self._process = None
         if self._connection is not None:
             self._connection.close()
             self._connection = None
 
+    def solve(self, problem: Problem, floor: Assignment, seconds: float) -> Result:
+        """The best that was reported in time; the floor where there was none."""
+        outcome = Outcome(floor, "greedy")
+        try:
+            connection = self._ask("optimise", problem, floor, seconds)
+            deadline = time.monotonic() + seconds + _GRACE_SECONDS
+            while isinstance(message := self._receive(connection, deadline), Outcome):
+                outcome = message
+        except SolverLostError as error:
+            return Result(outcome, str(error))
+        return Result(outcome, "")
 
-def _serve(connection: Connection) -> None:
+    def lower_bound(self, problem: Problem, assignment: Assignment, seconds: float) -> float | None:
+        """See `planner.bound`; None where it could not be had in time."""
+        try:
+            connection = self._ask("lower_bound", problem, assignment, seconds)
+            bound = self._receive(connection, time.monotonic() + seconds + _GRACE_SECONDS)
+            self._receive(connection, time.monotonic() + _GRACE_SECONDS)
+        except SolverLostError:
+            return None
+        return bound if isinstance(bound, float) else None
+
+    def _running(self) -> Connection:
+        if self._process is None or self._connection is None or self._process.poll() is not None:
+            self.close()
+            ours, theirs = socket.socketpair()
+            with theirs:
+                self._connection = Connection(ours.detach())
+                # Not by multiprocessing, which would load the parent's main module once more.
+                command = [sys.executable, "-m", "planner.worker", str(theirs.fileno())]
+                paths = [str(Path(__file__).parent.parent), os.environ.get("PYTHONPATH", "")]
+                environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+                self._process = subprocess.Popen(command, pass_fds=[theirs.fileno()], env=environment)  # noqa: S603
+        return self._connection
+
+    def _ask(self, *request: Any) -> Connection:
+        """Send it, and wait until the process has it: loading the solvers is not part of their time."""
+        try:
+            connection = self._running()
+            connection.send(request)
+        except OSError as error:
+            self.close()
+            raise SolverLostError(f"the solver could not be reached: {error}") from error
+        self._receive(connection, time.monotonic() + _START_SECONDS)
+        return connection
+
+    def _receive(self, connection: Connection, deadline: float) -> Any:
+        try:
+            if not connection.poll(max(deadline - time.monotonic(), 0)):
+                self.close()
+                raise SolverLostError("the solver was not done in time")
+            message = connection.recv()
+        except (OSError, EOFError) as error:
+            code = self._exit_code()
+            self.close()
+            raise SolverLostError(f"the solver ended with exit code {code}") from error
+        if isinstance(message, SolverLostError):
+            raise message
+        return message
+
+    def _exit_code(self) -> int | None:
+        if self._process is None:
+            return None
+        try:
+            return self._process.wait(1)
+        except subprocess.TimeoutExpired:
+            return None
+
+
+def serve(connection: Connection) -> None:
+    from planner import bound, engine  # noqa: PLC0415  the solvers are loaded here and nowhere else
+
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when it ends
     while True:
         try:
-            problem, floor, seconds = connection.recv()
+            name, problem, assignment, seconds = connection.recv()
         except (EOFError, OSError):
             return
-        connection.send("")
+        connection.send(_READY)
         try:
-            optimise(problem, floor, seconds, connection.send)
+            if name == "lower_bound":
+                connection.send(bound.lower_bound(problem, assignment, seconds))
+            else:
+                engine.optimise(problem, assignment, seconds, connection.send)
         except Exception as error:  # noqa: BLE001  whatever a solver raises costs this plan only
-            connection.send(f"the solver failed: {type(error).__name__}: {error}")
+            connection.send(SolverLostError(f"the solver failed: {type(error).__name__}: {error}"))
         else:
             connection.send(_DONE)
+
+
+if __name__ == "__main__":
+    serve(Connection(int(sys.argv[1])))

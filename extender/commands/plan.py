@@ -8,12 +8,12 @@ from pathlib import Path
 
 from cluster.errors import TradewindError
 from extender import config, source
-from planner.bound import lower_bound
 from planner.planner import Planned, plan
 from planner.problem import Assignment
 from planner.worker import Worker
 
 _SECONDS = 10.0
+_BOUND_SECONDS = 60.0
 
 
 def add(command: argparse.ArgumentParser) -> None:
@@ -47,13 +47,13 @@ def run(options: argparse.Namespace) -> None:
         snapshot, pods = served.cache.snapshot(), served.cache.all_pods()
         planned = plan(snapshot, pods, policies.of, worker, options.seconds)
         seconds = time.monotonic() - started
+        bound = worker.lower_bound(planned.batch.problem, _assignment(planned), _BOUND_SECONDS)
     except TradewindError as error:
         raise TradewindError(f"{options.cluster}: {error}") from error
     finally:
         worker.close()
     if planned.failure:
         print(f"tradewind: {planned.failure}; this is the plan without it", file=sys.stderr)
-    bound = lower_bound(planned.batch.problem, _assignment(planned))
     show = _json if options.output == "json" else _table
     print(show(planned, bound, seconds))
 
@@ -68,7 +68,7 @@ def _assignment(planned: Planned) -> Assignment:
     return found
 
 
-def _json(planned: Planned, bound: float, seconds: float) -> str:
+def _json(planned: Planned, bound: float | None, seconds: float) -> str:
     plan = planned.plan
     return json.dumps(
         {
@@ -76,7 +76,7 @@ def _json(planned: Planned, bound: float, seconds: float) -> str:
             "unplaced": dict(plan.unplaced),
             "nodesUsed": plan.nodes_used,
             "hourlyCost": round(plan.hourly_cost, 6),
-            "lowerBound": round(bound, 6),
+            "lowerBound": None if bound is None else round(bound, 6),
             "seconds": round(seconds, 3),
             "engine": plan.engine,
         },
@@ -84,7 +84,7 @@ def _json(planned: Planned, bound: float, seconds: float) -> str:
     )
 
 
-def _table(planned: Planned, bound: float, seconds: float) -> str:
+def _table(planned: Planned, bound: float | None, seconds: float) -> str:
     plan = planned.plan
     rows = [("POD", "NODE"), *((each.pod, each.node) for each in plan.placements)]
     width = max(len(pod) for pod, _ in rows)
@@ -98,7 +98,7 @@ def _table(planned: Planned, bound: float, seconds: float) -> str:
             *lines,
             "",
             f"{len(plan.placements)} pods placed, {len(plan.unplaced)} not, on {plan.nodes_used} nodes in use.",
-            f"{plan.hourly_cost:.4f} an hour; no plan can be below {bound:.4f}.",
+            f"{plan.hourly_cost:.4f} an hour" + ("." if bound is None else f"; no plan can be below {bound:.4f}."),
             f"Found by {plan.engine} in {seconds:.2f} s.",
         ]
     )
