@@ -53,7 +53,9 @@ def node(
 def pod(
     name: str, cpu_milli: int, memory: int, *, gpus: int = 0, app: str = "", spec: Object | None = None
 ) -> Object:
-    requests = {"cpu": f"{cpu_milli}m", "memory": str(memory)} | ({"nvidia.com/gpu": str(gpus)} if gpus else {})
+    requests = {"cpu": f"{cpu_milli}m", "memory": str(memory)} | (
+        {"nvidia.com/gpu": str(gpus)} if gpus else {}
+    )
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -87,9 +89,17 @@ def synthetic(pods: int, nodes: int, classes: int, tied: float = 0.0, seed: int 
         if spot:
             labels["karpenter.sh/capacity-type"] = "spot"
         objects.append(
-            node(f"node-{number:05}", cores * 950, gibs * 970 * _MIB, price=price * (0.4 if spot else 1), labels=labels)
+            node(
+                f"node-{number:05}",
+                cores * 950,
+                gibs * 970 * _MIB,
+                price=price * (0.4 if spot else 1),
+                labels=labels,
+            )
         )
-    sizes = [(draw.choice([100, 200, 250, 500, 1000, 2000]), draw.choice([1, 2, 4, 8])) for _ in range(classes)]
+    sizes = [
+        (draw.choice([100, 200, 250, 500, 1000, 2000]), draw.choice([1, 2, 4, 8])) for _ in range(classes)
+    ]
     for number in range(pods):
         index = number % classes
         milli, per_core = sizes[index]
@@ -148,7 +158,14 @@ def priced(data: Path, nodes: int, seed: int) -> list[Object]:
         memory = int(row["alloc_memory_mib"]) * _MIB
         pods = int(row["alloc_pods"])
         objects.append(
-            node(f"node-{number:03}", int(row["alloc_cpu_milli"]), memory, price=price, labels=labels, pods=pods)
+            node(
+                f"node-{number:03}",
+                int(row["alloc_cpu_milli"]),
+                memory,
+                price=price,
+                labels=labels,
+                pods=pods,
+            )
         )
     wanted = [row for row in _rows(data / "openb/openb_pod_list_default.csv") if not int(row["num_gpu"])]
     asked = 0

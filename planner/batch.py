@@ -54,9 +54,7 @@ def _problem(
     snapshot: Snapshot, groups: Sequence[Group], staying: Sequence[Pod], placed: Mapping[str, Pod]
 ) -> Problem:
     nodes = snapshot.nodes
-    in_use = [
-        pod.node_name for pod in staying if pod.owner is None or pod.owner.kind not in _NODES_OWN
-    ]
+    in_use = [pod.node_name for pod in staying if pod.owner is None or pod.owner.kind not in _NODES_OWN]
     used = nodes.cluster.table.rows(set(in_use))
     mask = nodes.durable.copy()
     mask[:] = False

@@ -29,9 +29,10 @@ class Relaxation:
 
 def lower_bound(problem: Problem, assignment: Assignment, seconds: float) -> float:
     """Dollars an hour of all nodes in use, for the pods that the assignment places."""
-    counts = placed_counts(problem, assignment)
     kept = float(problem.price[problem.in_use].sum())
-    relaxed = relax(problem, counts, seconds)
+    if not assignment:
+        return kept
+    relaxed = relax(problem, placed_counts(problem, assignment), seconds)
     return kept + (relaxed.price if relaxed is not None else 0.0)
 
 
@@ -44,9 +45,9 @@ def relax(problem: Problem, counts: Sequence[int], seconds: float) -> Relaxation
     requests = np.array([problem.classes[i].requests for i in used]).reshape(len(used), -1)
     lumps = _lumps(allowed, requests) if allowed.sum() > _WHOLE else [[i] for i in range(len(used))]
     demand = [sum(counts[used[i]] for i in lump) for lump in lumps]
-    mean = np.array([
-        np.average(requests[lump], axis=0, weights=[counts[used[i]] for i in lump]) for lump in lumps
-    ]).reshape(len(lumps), -1)
+    mean = np.array(
+        [np.average(requests[lump], axis=0, weights=[counts[used[i]] for i in lump]) for lump in lumps]
+    ).reshape(len(lumps), -1)
     solved = _solve(problem, groups, np.array([allowed[lump[0]] for lump in lumps]), mean, demand, seconds)
     if solved is None:
         return None
@@ -63,11 +64,14 @@ def relax(problem: Problem, counts: Sequence[int], seconds: float) -> Relaxation
 def node_groups(problem: Problem) -> list[list[int]]:
     """Nodes that are alike to the linear programme."""
     allowed = np.packbits(np.array([each.allowed for each in problem.classes], np.bool_), axis=0)
-    columns = np.concatenate([
-        problem.free.T.copy().view(np.uint8).reshape(len(problem.node_names), -1),
-        np.ascontiguousarray(np.where(problem.in_use, 0.0, problem.price)).view(np.uint8).reshape(-1, 8),
-        allowed.T.reshape(len(problem.node_names), -1),
-    ], axis=1)
+    columns = np.concatenate(
+        [
+            problem.free.T.copy().view(np.uint8).reshape(len(problem.node_names), -1),
+            np.ascontiguousarray(np.where(problem.in_use, 0.0, problem.price)).view(np.uint8).reshape(-1, 8),
+            allowed.T.reshape(len(problem.node_names), -1),
+        ],
+        axis=1,
+    )
     found: dict[bytes, list[int]] = defaultdict(list)
     for row, column in enumerate(np.ascontiguousarray(columns)):
         found[column.tobytes()].append(row)
@@ -83,7 +87,12 @@ def _lumps(allowed: Mask, requests: Amounts) -> list[list[int]]:
 
 
 def _solve(
-    problem: Problem, groups: list[list[int]], allowed: Mask, requests: Floats, demand: Sequence[int], seconds: float
+    problem: Problem,
+    groups: list[list[int]],
+    allowed: Mask,
+    requests: Floats,
+    demand: Sequence[int],
+    seconds: float,
 ) -> tuple[Floats, Floats, Floats, float] | None:
     solver = pywraplp.Solver.CreateSolver("GLOP")
     solver.SetTimeLimit(int(seconds * 1000))
@@ -112,7 +121,9 @@ def _solve(
             variable = flow[index, at] = solver.NumVar(0, solver.infinity(), "")
             cover.SetCoefficient(variable, 1)
             for resource in resources:
-                capacity[at, resource].SetCoefficient(variable, float(requests[index, resource] / scale[resource]))
+                capacity[at, resource].SetCoefficient(
+                    variable, float(requests[index, resource] / scale[resource])
+                )
     if solver.Solve() != pywraplp.Solver.OPTIMAL:
         return None
     flows = np.zeros((len(demand), len(groups)))

@@ -96,7 +96,10 @@ def _solve(
     ))  # fmt: skip
     solver = min_cost_flow.SimpleMinCostFlow()
     arcs = solver.add_arcs_with_capacity_and_unit_cost(
-        tails.astype(np.int32), heads.astype(np.int32), capacities.astype(np.int64), unit_costs.astype(np.int64)
+        tails.astype(np.int32),
+        heads.astype(np.int32),
+        capacities.astype(np.int64),
+        unit_costs.astype(np.int64),
     )
     solver.set_nodes_supplies(np.arange(classes, dtype=np.int32), supply)
     solver.set_nodes_supplies(np.array([sink], np.int32), -supply.sum(keepdims=True))

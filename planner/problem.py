@@ -25,6 +25,12 @@ class Outcome(NamedTuple):
     engine: str  # that found it
 
 
+class Failure(NamedTuple):
+    """What a solver says when it cannot go on."""
+
+    text: str
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PodClass:
     """Pods that nothing distinguishes: any of them may stand for any other."""

@@ -136,5 +136,3 @@ def _resources(batch: Batch, state: State, index: int) -> Iterator[_Constraint]:
 
 def _placed(state: State, choices: tuple[object, ...]) -> list[int]:
     return [state.choice_count(number) for number in range(len(choices))]
-
-

@@ -73,7 +73,9 @@ def _host_ports(cluster: Cluster, groups: Sequence[Group]) -> Iterator[Exclusion
     for port in sorted(ports, key=str):
         left = frozenset(i for i, group in enumerate(groups) if port in group.pod.host_ports)
         right = frozenset(
-            i for i, group in enumerate(groups) if any(port.conflicts(other) for other in group.pod.host_ports)
+            i
+            for i, group in enumerate(groups)
+            if any(port.conflicts(other) for other in group.pod.host_ports)
         )
         yield Exclusion(codes=codes, left=left, right=right)
 
@@ -233,9 +235,7 @@ def _floors(nodes: Nodes, groups: Sequence[Group]) -> Iterator[Floor]:
         pods = sum(len(groups[i].pods) for i in classes)
         required = tuple(rule.required(group.pod, total) for total in range(durable + spot + pods + 1))
         if required[-1]:
-            yield Floor(
-                classes=frozenset(classes), durable=durable, total=durable + spot, required=required
-            )
+            yield Floor(classes=frozenset(classes), durable=durable, total=durable + spot, required=required)
 
 
 def _gangs(groups: Sequence[Group], placed: Sequence[Pod]) -> Iterator[Gang]:

@@ -29,7 +29,9 @@ class State:
         self._exclusions = [
             _Tie(_zeros(_size(each.codes)), _zeros(_size(each.codes))) for each in problem.exclusions
         ]
-        self._attractions = [[_padded(existing) for existing in each.existing] for each in problem.attractions]
+        self._attractions = [
+            [_padded(existing) for existing in each.existing] for each in problem.attractions
+        ]
         self._skews = [_padded(each.existing) for each in problem.skews]
         self._caps = [_padded(each.existing) for each in problem.caps]
         self._floors = [[each.durable, each.total] for each in problem.floors]
@@ -189,9 +191,7 @@ class State:
             room[codes >= 0] = np.minimum(room[codes >= 0], 1)
 
     @staticmethod
-    def _attract(
-        each: Attraction, counts: list[Amounts], index: int, room: Amounts, row: int | None
-    ) -> None:
+    def _attract(each: Attraction, counts: list[Amounts], index: int, room: Amounts, row: int | None) -> None:
         if index not in each.followers:
             return
         columns = [codes if row is None else codes[row : row + 1] for codes in each.codes]

@@ -18,7 +18,6 @@ from scoring.filters.topology_spread import TopologySpread
 from scoring.in_tree import IN_TREE
 from scoring.policy import Policy
 from scoring.rules import Filter
-from scoring.scorers.price import pod_cost
 
 # What the best score is worth to a pod over the worst, as a part of what it costs: enough to decide between
 # nodes that cost the same, too little to open one that would not be needed.
@@ -55,14 +54,15 @@ def pod_class(
     group: Group, nodes: Nodes, price: Floats, staying: Sequence[Pod], placed: Mapping[str, Pod]
 ) -> PodClass:
     requests = _amounts(group.pod.requests, nodes)
+    share = _share(requests, nodes)
     return PodClass(
         count=len(group.pods),
         requests=requests,
         needs=_needs(group, nodes, requests),
         allowed=_allowed(group, nodes, staying, placed),
-        cost=_cost(group, nodes, price),
+        cost=_cost(group, nodes, price * share),
         priority=group.pod.priority,
-        share=_share(requests, nodes),
+        share=share,
     )
 
 
@@ -142,19 +142,23 @@ def _hostile(group: Group, nodes: Nodes, staying: Sequence[Pod]) -> Mask:
 
 
 def _share(requests: Amounts, nodes: Nodes) -> Floats:
+    """(N,) the largest share of any resource that one pod takes of a node."""
     share = np.zeros(len(nodes))
     for row in np.flatnonzero(requests):
         total = nodes.allocatable[row]
-        np.maximum(share, np.divide(requests[row], total, out=np.ones(len(nodes)), where=total > 0), out=share)
-    return share
+        taken = np.divide(requests[row], total, out=np.ones(len(nodes)), where=total > 0)
+        np.maximum(share, taken, out=share)
+    return np.minimum(share, 1, out=share)
 
 
-def _cost(group: Group, nodes: Nodes, price: Floats) -> Floats:
-    """Expected loss: what the pod costs in the hour that an interruption makes worthless, times its chance."""
-    own = np.nan_to_num(pod_cost(group.pod, nodes), nan=0.0)
+def _cost(group: Group, nodes: Nodes, own: Floats) -> Floats:
+    """`own` is what the pod costs on each node, its share of the price.
+
+    That times the chance of an interruption is the loss to expect: an hour's work of the pod.
+    """
     loss = nodes.interruption_rate * own
     weights = sum(weight for _, weight in group.policy.scorers)
     if not weights or not len(nodes):
         return loss
-    typical = float(np.median(price * np.minimum(_share(_amounts(group.pod.requests, nodes), nodes), 1)))
-    return loss + SCORE_WORTH * typical * (1 - group.policy.total(group.pod, nodes) / weights)
+    total = group.policy.total(group.pod, nodes)
+    return np.asarray(loss + SCORE_WORTH * float(own.mean()) * (1 - total / weights), np.float64)

@@ -1,10 +1,9 @@
 """The solvers' own process: one that crashes, hangs or runs out of memory costs a plan and nothing else.
 
-Nothing outside of that process loads them.
+Nothing outside of that process, `planner.solver`, loads them.
 """
 
 import os
-import signal
 import socket
 import subprocess
 import sys
@@ -13,15 +12,12 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from planner.problem import Assignment, Outcome, Problem
+from planner.problem import Assignment, Failure, Outcome, Problem
 
 # What a solver may take beyond its deadline to come to an end before it is killed.
 _GRACE_SECONDS = 0.5
 # What its process may take to start and load them, on a busy machine.
 _START_SECONDS = 60.0
-
-_READY = "ready"
-_DONE = "done"
 
 
 class SolverLostError(Exception):
@@ -86,7 +82,7 @@ class Worker:
             with theirs:
                 self._connection = Connection(ours.detach())
                 # Not by multiprocessing, which would load the parent's main module once more.
-                command = [sys.executable, "-m", "planner.worker", str(theirs.fileno())]
+                command = [sys.executable, "-m", "planner.solver", str(theirs.fileno())]
                 paths = [str(Path(__file__).parent.parent), os.environ.get("PYTHONPATH", "")]
                 environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
                 self._process = subprocess.Popen(command, pass_fds=[theirs.fileno()], env=environment)  # noqa: S603
@@ -113,8 +109,8 @@ class Worker:
             code = self._exit_code()
             self.close()
             raise SolverLostError(f"the solver ended with exit code {code}") from error
-        if isinstance(message, SolverLostError):
-            raise message
+        if isinstance(message, Failure):
+            raise SolverLostError(f"the solver failed: {message.text}")
         return message
 
     def _exit_code(self) -> int | None:
@@ -124,28 +120,3 @@ class Worker:
             return self._process.wait(1)
         except subprocess.TimeoutExpired:
             return None
-
-
-def serve(connection: Connection) -> None:
-    from planner import bound, engine  # noqa: PLC0415  the solvers are loaded here and nowhere else
-
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when it ends
-    while True:
-        try:
-            name, problem, assignment, seconds = connection.recv()
-        except (EOFError, OSError):
-            return
-        connection.send(_READY)
-        try:
-            if name == "lower_bound":
-                connection.send(bound.lower_bound(problem, assignment, seconds))
-            else:
-                engine.optimise(problem, assignment, seconds, connection.send)
-        except Exception as error:  # noqa: BLE001  whatever a solver raises costs this plan only
-            connection.send(SolverLostError(f"the solver failed: {type(error).__name__}: {error}"))
-        else:
-            connection.send(_DONE)
-
-
-if __name__ == "__main__":
-    serve(Connection(int(sys.argv[1])))

@@ -98,7 +98,8 @@ def _table(planned: Planned, bound: float | None, seconds: float) -> str:
             *lines,
             "",
             f"{len(plan.placements)} pods placed, {len(plan.unplaced)} not, on {plan.nodes_used} nodes in use.",
-            f"{plan.hourly_cost:.4f} an hour" + ("." if bound is None else f"; no plan can be below {bound:.4f}."),
+            f"{plan.hourly_cost:.4f} an hour"
+            + ("." if bound is None else f"; no plan can be below {bound:.4f}."),
             f"Found by {plan.engine} in {seconds:.2f} s.",
         ]
     )

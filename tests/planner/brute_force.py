@@ -26,14 +26,20 @@ def draw_cluster(draw: random.Random) -> tuple[list[NodeBuilder], list[PodBuilde
     """Up to 3 nodes, 2 placed pods and 5 waiting ones, with constraints of every kind."""
     nodes = []
     for number in range(draw.randint(1, 3)):
-        each = node(f"n{number}").cpu(draw.choice(["1", "2", "3"])).memory("4Gi").price(draw.choice([1, 1, 2, 5]))
+        each = (
+            node(f"n{number}")
+            .cpu(draw.choice(["1", "2", "3"]))
+            .memory("4Gi")
+            .price(draw.choice([1, 1, 2, 5]))
+        )
         if draw.random() < 0.8:
             each = each.label(ZONE, draw.choice(["a", "b"]))
         if draw.random() < 0.2:
             each = each.label("karpenter.sh/capacity-type", "spot")
         nodes.append(each)
     placed = [
-        _pod(draw, f"old{number}").on(f"n{draw.randrange(len(nodes))}") for number in range(draw.randint(0, 2))
+        _pod(draw, f"old{number}").on(f"n{draw.randrange(len(nodes))}")
+        for number in range(draw.randint(0, 2))
     ]
     waiting: list[PodBuilder] = []
     while len(waiting) < draw.randint(1, 5):
@@ -79,7 +85,9 @@ def _constrained(draw: random.Random, start: PodBuilder) -> PodBuilder:
 
 def best_value(nodes: Sequence[NodeBuilder], pods: Sequence[PodBuilder], batch: Batch) -> tuple[float, float]:
     """Of all assignments of classes to nodes that can be bound in some order and then hold."""
-    shares = [list(_shares(group_size, len(nodes))) for group_size in map(len, (g.pods for g in batch.groups))]
+    shares = [
+        list(_shares(group_size, len(nodes))) for group_size in map(len, (g.pods for g in batch.groups))
+    ]
     options = []
     for combination in itertools.product(*shares):
         assignment = {

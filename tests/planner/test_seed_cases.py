@@ -15,7 +15,13 @@ def test_a_pod_gets_its_best_node_although_its_opponent_can_use_only_the_other()
     p1 = p1.node_term({"key": "disk", "operator": "In", "values": ["ssd"]}).node_term(
         {"key": HOST, "operator": "In", "values": ["m0"]}
     )
-    p2 = pod("p2").label("security", "s1").requests(cpu="2").anti_affinity(HOST, label).node_selector(HOST, "m0")
+    p2 = (
+        pod("p2")
+        .label("security", "s1")
+        .requests(cpu="2")
+        .anti_affinity(HOST, label)
+        .node_selector(HOST, "m0")
+    )
     for order in ([p1, p2], [p2, p1]):
         assert where(planned(nodes, order)) == {"p1": "m1", "p2": "m0"}
 
