@@ -5,17 +5,19 @@ to place. Here the whole set is chosen at once, then filled by best fit, and cho
 """
 
 import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 from ortools.sat.python import cp_model
 
-from planner.bound import node_groups
+from planner.bound import Relaxation, node_groups, relax
 from planner.greedy import fill, urgency
-from planner.problem import Assignment, Problem, value
+from planner.problem import Assignment, Floats, Mask, Problem, placed_counts, value
 from planner.repack import repack
 from planner.state import State
 
-_ROUNDS = 12
+_ROUNDS = 6
 _RESOLUTION = 10**6
 _CHOICE_SECONDS = 0.2
 
@@ -26,7 +28,10 @@ def cover(problem: Problem, floor: Assignment, deadline: float) -> Assignment:
     Slope scaling: no node can be filled to the brim, one too small for most pods least of all. Each round sees
     how full the nodes of each kind got, and the next one counts on no more than that.
     """
-    best, best_value = floor, value(problem, floor)
+    best = max(
+        floor, rounded(problem, floor, problem.in_use, deadline), key=lambda each: value(problem, each)
+    )
+    best_value = value(problem, best)
     groups = node_groups(problem)
     fullness = np.ones(len(groups))
     for _ in range(_ROUNDS):
@@ -36,14 +41,59 @@ def cover(problem: Problem, floor: Assignment, deadline: float) -> Assignment:
         rows = _choose(problem, groups, floor, fullness, min(_CHOICE_SECONDS, left))
         if rows is None:
             break
-        found = _filled(problem, rows)
+        open_rows = problem.in_use.copy()
+        open_rows[rows] = True
+        found = rounded(problem, floor, open_rows, deadline)
         if value(problem, found) > best_value:
             best, best_value = found, value(problem, found)
         _learn(problem, groups, found, fullness)
     return best
 
 
-def _learn(problem: Problem, groups: list[list[int]], found: Assignment, fullness: np.ndarray) -> None:
+def rounded(problem: Problem, floor: Assignment, open_rows: Mask, deadline: float) -> Assignment:
+    """The linear programme made whole: pods where it has most of them, on as many nodes as it pays for.
+
+    It knows which pods go with which nodes: those that want memory to where memory is cheap. Of the open rows
+    it need not pay for any.
+    """
+    seconds = max(deadline - time.monotonic(), 0.1)
+    counts = placed_counts(problem, floor)
+    relaxed = relax(replace(problem, in_use=open_rows), counts, seconds, guidance=True)
+    if relaxed is None:
+        return floor
+    open_rows = open_rows.copy()
+    for group, opened in zip(relaxed.groups, relaxed.opened, strict=True):
+        open_rows[list(group[: int(np.ceil(opened - 1e-6))])] = True
+    state = State(problem)
+    order = [i for i in urgency(problem) if not (state.ties[i] or _in_gang(problem, i))]
+    size = np.maximum(problem.free[:, open_rows].max(axis=1, initial=1), 1)[:, None]
+    _follow(state, relaxed, order, open_rows, size)
+    for index in order:
+        _best_fit(state, index, open_rows, size, _alignment)
+    fill(state)
+    while repack(state) and time.monotonic() < deadline:
+        pass
+    return state.assignment
+
+
+def _follow(state: State, relaxed: Relaxation, order: Sequence[int], open_rows: Mask, size: Floats) -> None:
+    wanted = relaxed.flow.copy()
+    for index in order:
+        if index not in relaxed.lump_of:
+            continue
+        lump = wanted[relaxed.lump_of[index]]
+        for at in np.argsort(-lump, kind="stable").tolist():
+            pods = min(int(lump[at] + 0.5), state.left[index])
+            if not pods:
+                break
+            here = np.zeros_like(open_rows)
+            here[list(relaxed.groups[at])] = True
+            before = state.left[index]
+            _best_fit(state, index, here & open_rows, size, _leftover, before - pods)
+            lump[at] -= before - state.left[index]
+
+
+def _learn(problem: Problem, groups: list[list[int]], found: Assignment, fullness: Floats) -> None:
     taken = np.zeros(problem.free.shape)
     for (index, row), pods in found.items():
         taken[:, row] += pods * problem.classes[index].requests
@@ -56,7 +106,7 @@ def _learn(problem: Problem, groups: list[list[int]], found: Assignment, fullnes
 
 
 def _choose(
-    problem: Problem, groups: list[list[int]], floor: Assignment, fullness: np.ndarray, seconds: float
+    problem: Problem, groups: list[list[int]], floor: Assignment, fullness: Floats, seconds: float
 ) -> list[int] | None:
     """The cheapest nodes with room for all that the floor places, resource by resource."""
     demand = np.zeros(len(problem.free), np.int64)
@@ -89,38 +139,36 @@ def _choose(
     return [row for group, count in chosen for row in group[: int(solver.value(count))]]
 
 
-def _filled(problem: Problem, rows: list[int]) -> Assignment:
-    state = State(problem)
-    open_rows = problem.in_use.copy()
-    open_rows[rows] = True
-    weights = _scarcity(problem, open_rows)
-    for index in urgency(problem):
-        if not state.ties[index] and not _in_gang(problem, index):
-            _best_fit(state, index, open_rows, weights)
-    fill(state)
-    repack(state)
-    return state.assignment
-
-
 def _in_gang(problem: Problem, index: int) -> bool:
     return any(index in gang.classes for gang in problem.gangs)
 
 
-def _scarcity(problem: Problem, open_rows: np.ndarray) -> np.ndarray:
-    """(R, 1) what a unit of each resource weighs: its demand over what the open nodes have of it, squared."""
-    demand = sum((each.count * each.requests for each in problem.classes), np.zeros(len(problem.free)))
-    supply = np.maximum(problem.free[:, open_rows].clip(0).sum(axis=1), 1)
-    size = np.maximum(problem.free[:, open_rows].max(axis=1, initial=1), 1)
-    return np.asarray(((demand / supply) ** 2 / size)[:, None])
-
-
-def _best_fit(state: State, index: int, open_rows: np.ndarray, weights: np.ndarray) -> None:
-    """To the open nodes with the least left afterwards, weighed by how scarce it is."""
-    room = state.room(index)
-    room[~open_rows] = 0
-    rows = np.flatnonzero(room)
-    leftover = (state.free[:, rows] * weights).sum(axis=0)
-    for at in np.argsort(leftover, kind="stable").tolist():
-        if not state.left[index]:
+def _best_fit(
+    state: State,
+    index: int,
+    open_rows: Mask,
+    size: Floats,
+    rank: Callable[[Floats, Floats], Floats],
+    keep: int = 0,
+) -> None:
+    """To the open nodes that rank first, until no more than `keep` pods of the class are left."""
+    while state.left[index] > keep:
+        room = state.room(index)
+        room[~open_rows] = 0
+        rows = np.flatnonzero(room)
+        if not rows.size:
             return
-        state.add(index, int(rows[at]), min(int(room[rows[at]]), state.left[index]))
+        request = state.problem.classes[index].requests[:, None] / size
+        row = int(rows[np.argmin(rank(request, state.free[:, rows] / size))])
+        state.add(index, row, min(int(room[row]), state.left[index] - keep))
+
+
+def _alignment(request: Floats, free: Floats) -> Floats:
+    """First where what is free has the proportions of the pod: else one resource runs out before the others."""
+    length = np.sqrt((free**2).sum(axis=0)) + 1e-12
+    return np.asarray(-(request * free).sum(axis=0) / length)
+
+
+def _leftover(_request: Floats, free: Floats) -> Floats:
+    """First where the least is left: what remains elsewhere stays in one piece."""
+    return np.asarray(free.sum(axis=0))

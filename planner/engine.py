@@ -22,7 +22,7 @@ def optimise(problem: Problem, floor: Assignment, seconds: float, report: Report
     """Report ever better placements than the floor, each of them valid, until the time is over."""
     if not problem.classes or not problem.node_names:
         return
-    deadline = time.monotonic() + seconds
+    started = time.monotonic()
     best = _Best(problem, floor, report)
     rows = _rows_that_matter(problem)
     if rows is not None:
@@ -34,11 +34,15 @@ def optimise(problem: Problem, floor: Assignment, seconds: float, report: Report
                 report(Outcome(best.assignment, "exact"))
                 return
     else:
-        best.offer(flow.place(problem), "flow", checked=True)
-        if problem.pods <= _COVERED:
-            best.offer(covering.cover(problem, best.assignment, time.monotonic() + seconds / 2), "covering")
+        if problem.pods > _COVERED:
+            best.offer(flow.place(problem), "flow")
+        else:
+            best.offer(covering.cover(problem, floor, started + seconds * 0.6), "covering")
     windows.improve(
-        problem, best.assignment, deadline, lambda better: best.offer(better, f"{best.engine}+windows")
+        problem,
+        best.assignment,
+        started + seconds,
+        lambda better: best.offer(better, f"{best.engine}+windows"),
     )
 
 
