@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from cluster.cache import Cache
 from cluster.objects import read_node, read_pod
 from market.offers import PRICE, offer_of
-
-import msgspec
 
 Object = Mapping[str, Any]
 
@@ -137,7 +137,7 @@ def openb(data: Path) -> list[Object]:
 
 
 def priced(data: Path, nodes: int, seed: int) -> list[Object]:
-    """Room to spare at many prices: 25 instance types, half of the nodes spot, 45 % of the cores asked for."""
+    """Room to spare at many prices: 25 instance types, half of the nodes spot, 45 % of the cores wanted."""
     draw = random.Random(seed)
     types = [
         row

@@ -155,8 +155,8 @@ def _what_counts(pod: Pod, label_keys: frozenset[str]) -> Hashable:
 
 def _label_keys(pods: Iterable[Pod], snapshot: Snapshot) -> frozenset[str]:
     """Labels of pods that some rule looks at."""
-    terms: set[PodTerm] = set()
-    selectors: set[Selector | None] = set()
+    terms = set[PodTerm]()
+    selectors = set[Selector | None]()
     for pod in pods:
         terms.update(pod.affinity, pod.anti_affinity)
         selectors.update(spread.selector for spread in pod.spreads)

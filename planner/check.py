@@ -13,6 +13,7 @@ from cluster.cache import Cache
 from cluster.objects import Pod
 from cluster.selectors import matches, parse_selector
 from cluster.snapshot import Snapshot
+from cluster.table import NodeTable
 from planner import wishes
 from planner.batch import PolicyOf
 from planner.plan import Plan
@@ -77,17 +78,16 @@ def _broken_wishes(
             yield f"{pod} does not take the node of {asked.replaces}"
         if asked.one_per_node and any(_same(other, pod, wishes.GLOBAL) for other in near):
             yield f"{pod} is not alone of its kind"
-        if asked.max_per_zone:
-            zone = labels.get(wishes.SPREAD_KEY)
-            there = [
-                other
-                for other in placed
-                if _same(other, pod, wishes.MAX_PER_ZONE)
-                and table.nodes[table.row_of[other.node_name]].labels.get(wishes.SPREAD_KEY) == zone
-            ]
-            if zone is None or len(there) > asked.max_per_zone:
-                yield f"{pod} is one too many in zone {zone}"
+        if asked.max_per_zone and _crowded(pod, asked.max_per_zone, placed, table):
+            yield f"{pod} is one too many in its zone"
     yield from _broken_groups(placed, bound)
+
+
+def _crowded(pod: Pod, most: int, placed: Sequence[Pod], table: NodeTable) -> bool:
+    zone_of = {node.name: node.labels.get(wishes.SPREAD_KEY) for node in table.nodes}
+    zone = zone_of[pod.node_name]
+    alike = [other for other in placed if _same(other, pod, wishes.MAX_PER_ZONE)]
+    return zone is None or sum(zone_of[other.node_name] == zone for other in alike) > most
 
 
 def _broken_groups(placed: Sequence[Pod], bound: Sequence[Pod]) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Which nodes to open, chosen before any pod is placed: the cheapest set that has enough of everything.
 
 Opening node by node is blind to the end: the cheapest core is often in a node far larger than what is left
-to place. Here the whole set is chosen at once, then filled by best fit, and chosen again with what that taught.
+to place. Here the whole set is chosen at once, then filled, and chosen again with what that taught.
 """
 
 import time
@@ -25,8 +25,8 @@ _CHOICE_SECONDS = 0.2
 def cover(problem: Problem, floor: Assignment, deadline: float) -> Assignment:
     """The best of the floor and of what came of every round before the deadline.
 
-    Slope scaling: no node can be filled to the brim, one too small for most pods least of all. Each round sees
-    how full the nodes of each kind got, and the next one counts on no more than that.
+    Slope scaling: no node can be filled to the brim, one too small for most pods least of all. Each round
+    sees how full the nodes of each kind got, and the next one counts on no more than that.
     """
     best = max(
         floor, rounded(problem, floor, problem.in_use, deadline), key=lambda each: value(problem, each)
@@ -89,7 +89,7 @@ def _follow(state: State, relaxed: Relaxation, order: Sequence[int], open_rows: 
             here = np.zeros_like(open_rows)
             here[list(relaxed.groups[at])] = True
             before = state.left[index]
-            _best_fit(state, index, here & open_rows, size, _leftover, before - pods)
+            _best_fit(state, index, here & open_rows, size, _leftover, keep=before - pods)
             lump[at] -= before - state.left[index]
 
 
@@ -115,7 +115,7 @@ def _choose(
     unused = [number for number, group in enumerate(groups) if not problem.in_use[group[0]]]
     open_groups = [groups[number] for number in unused]
     full = fullness[unused].tolist()
-    usable = np.array([each.allowed for each in problem.classes]).any(axis=0)
+    usable = np.any([each.allowed for each in problem.classes], axis=0).reshape(-1)
     model = cp_model.CpModel()
     number = [model.new_int_var(0, len(group) if usable[group[0]] else 0, "") for group in open_groups]
     given = problem.free[:, problem.in_use & usable].clip(0).sum(axis=1)
@@ -149,6 +149,7 @@ def _best_fit(
     open_rows: Mask,
     size: Floats,
     rank: Callable[[Floats, Floats], Floats],
+    *,
     keep: int = 0,
 ) -> None:
     """To the open nodes that rank first, until no more than `keep` pods of the class are left."""
@@ -164,7 +165,7 @@ def _best_fit(
 
 
 def _alignment(request: Floats, free: Floats) -> Floats:
-    """First where what is free has the proportions of the pod: else one resource runs out before the others."""
+    """First where what is free has the proportions of the pod: else one resource runs out before others."""
     length = np.sqrt((free**2).sum(axis=0)) + 1e-12
     return np.asarray(-(request * free).sum(axis=0) / length)
 

@@ -33,16 +33,15 @@ def optimise(problem: Problem, floor: Assignment, seconds: float, report: Report
             if found.optimal and complete:
                 report(Outcome(best.assignment, "exact"))
                 return
+    elif problem.pods > _COVERED:
+        best.offer(flow.place(problem, started + seconds * 0.5), "flow")
     else:
-        if problem.pods > _COVERED:
-            best.offer(flow.place(problem), "flow")
-        else:
-            best.offer(covering.cover(problem, floor, started + seconds * 0.6), "covering")
+        best.offer(covering.cover(problem, floor, started + seconds * 0.6), "covering")
     windows.improve(
         problem,
         best.assignment,
         started + seconds,
-        lambda better: best.offer(better, f"{best.engine}+windows"),
+        best.offer_window,
     )
 
 
@@ -54,6 +53,9 @@ class _Best:
         self.assignment = floor
         self.engine = "greedy"
 
+    def offer_window(self, assignment: Assignment) -> None:
+        self.offer(assignment, f"{self.engine.removesuffix('+windows')}+windows")
+
     def offer(self, assignment: Assignment, engine: str, *, checked: bool = True) -> bool:
         """Take it if it is better; whether all of it could be bound."""
         kept = assignment if checked else valid_part(self._problem, assignment)
@@ -63,7 +65,7 @@ class _Best:
         worth = value(self._problem, kept)
         if worth > self._value:
             self.assignment, self._value = kept, worth
-            self.engine = engine.replace("+windows+windows", "+windows")
+            self.engine = engine
             self._report(Outcome(kept, self.engine))
         return whole
 

@@ -7,6 +7,8 @@ reached by binding pod after pod, see `planner.plan.binding_order`.
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from ortools.sat.python import cp_model
@@ -17,7 +19,7 @@ from planner.state import State
 # The sum of all costs is scaled to this, so that the worth of pods on top stays within 64 bits.
 _COST_RANGE = 10**6
 
-Linear = cp_model.LinearExprT
+Linear = Any  # the library's own type of expressions leaves out most of what can be added
 
 
 @dataclass(frozen=True)
@@ -154,7 +156,7 @@ class _Window:
                 self.model.add(sum(everyone) <= 1).only_enforce_if(alone)
             self.model.add_bool_or(modes)
 
-    def _attraction(self, each: Attraction, counts: Sequence[np.ndarray]) -> None:
+    def _attraction(self, each: Attraction, counts: Sequence[np.ndarray]) -> None:  # noqa: C901  one relation
         followers = [(row, v) for index in sorted(each.followers) for row, v in self.by_class[index]]
         if not followers:
             return
@@ -242,7 +244,7 @@ class _Window:
     def _symmetry(self) -> None:
         """Of nodes that are alike the earlier take the more pods: else the search proves each order anew."""
         for alike in alike_rows(self.base, [row for row in self.rows if row in self.by_row], self.counts):
-            for earlier, later in zip(alike, alike[1:], strict=False):
+            for earlier, later in pairwise(alike):
                 self.model.add(
                     sum(v for _, v in self.by_row[earlier]) >= sum(v for _, v in self.by_row[later])
                 )

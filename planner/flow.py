@@ -1,15 +1,16 @@
-"""The mass of a large batch as one min-cost flow: classes of pods, kinds of nodes, nodes, and "unscheduled".
+"""The mass of a large batch as one min-cost flow: classes of pods, kinds of nodes, nodes, "unscheduled".
 
-A unit of flow is a pod. A flow knows no sizes, so a node offers as many places as pods of average size fit, in
-steps of rising cost, and what comes out is fitted: placed where it really fits, the rest by the greedy rule.
-The price of a node that is not in use is no cost of an arc; slope scaling makes it one: solve, divide the price
-of each node by the pods that came to it, solve again.
+A unit of flow is a pod. A flow knows no sizes, so a node offers as many places as pods of average size fit,
+in steps of rising cost, and what comes out is fitted: placed where it really fits, the rest by the greedy
+rule. The price of a node that is not in use is no cost of an arc; slope scaling makes it one: solve, divide
+the price of each node by the pods that came to it, solve again.
 """
 
+import time
 from collections import defaultdict
 
 import numpy as np
-from ortools.graph.python import min_cost_flow
+from ortools.graph.python import min_cost_flow  # type: ignore[import-untyped]
 
 from planner.greedy import fill, urgency
 from planner.problem import Amounts, Assignment, Floats, Problem, value
@@ -22,13 +23,15 @@ _SCALE = 10**6  # costs are integers, at most this, so that a path through all n
 _UNSCHEDULED = 4 * _SCALE
 
 
-def place(problem: Problem) -> Assignment:
-    """The best of a few rounds; valid, as every pod was looked at when it was fitted."""
+def place(problem: Problem, deadline: float) -> Assignment:
+    """The best of a few rounds, at least one of them done before the deadline; valid, as every pod was looked at when it was fitted."""
     kinds = _kinds(problem)
     places = _places(problem)
     slope = np.where(problem.in_use, 0.0, problem.price / np.maximum(places, 1))
     best: Assignment = {}
     for _ in range(_ROUNDS):
+        if best and time.monotonic() > deadline:
+            break
         flows = _solve(problem, kinds, places, slope)
         if flows is None:
             break
@@ -59,7 +62,7 @@ def _places(problem: Problem) -> Amounts:
     mean = total / max(problem.pods, 1)
     asked = np.flatnonzero(mean)
     fitting = np.floor(problem.free[asked] / mean[asked, None]).min(axis=0, initial=problem.pods)
-    return np.clip(fitting, 0, problem.pods).astype(np.int64)
+    return np.asarray(np.clip(fitting, 0, problem.pods), np.int64)
 
 
 def _solve(

@@ -130,7 +130,7 @@ def _at_once(state: State, index: int) -> int:
 
 
 def unit_costs(state: State, index: int) -> Floats:
-    """(N,) what one more pod costs: on a new node its part of the price, on one in use nothing but its own."""
+    """(N,) what one more pod costs: on a new node its part of the price too, on one in use its own alone."""
     problem = state.problem
     each = problem.classes[index]
     opening = np.where(state.used, 0.0, problem.price * np.minimum(each.share, 1.0))

@@ -8,6 +8,7 @@ from cluster.snapshot import Snapshot
 from planner.batch import Batch, PolicyOf, make_batch
 from planner.greedy import greedy
 from planner.plan import Plan, make_plan, valid_part
+from planner.problem import Assignment
 from planner.reasons import reasons
 from planner.worker import Worker
 
@@ -16,6 +17,7 @@ from planner.worker import Worker
 class Planned:
     plan: Plan
     batch: Batch
+    assignment: Assignment
     failure: str  # why the solvers' part is missing, empty if it is not
 
 
@@ -29,4 +31,4 @@ def plan(
         (assignment, engine), failure = worker.solve(batch.problem, assignment, seconds)
     assignment = valid_part(batch.problem, assignment)
     unplaced = {**batch.refused, **reasons(batch, assignment)}
-    return Planned(make_plan(batch, assignment, unplaced, engine), batch, failure)
+    return Planned(make_plan(batch, assignment, unplaced, engine), batch, assignment, failure)

@@ -9,7 +9,6 @@ from planner import wishes
 from planner.batch import Batch
 from planner.problem import Assignment, Mask
 from planner.state import State
-from planner.terms import Group
 from scoring.filters.durable_floor import DurableFloor
 from scoring.filters.limits import Limits
 from scoring.filters.pod_affinity import PodAffinity
@@ -81,7 +80,7 @@ def _blocking(constraints: list[_Constraint], nodes: int) -> str:
 
 
 def _constraints(batch: Batch, state: State, index: int) -> Iterator[_Constraint]:
-    group: Group = batch.groups[index]
+    group = batch.groups[index]
     nodes = batch.snapshot.nodes
     for rule in group.filters():
         if not isinstance(rule, _CHANGING):

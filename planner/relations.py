@@ -176,7 +176,7 @@ def _one_per_node(cluster: Cluster, groups: Sequence[Group], placed: Sequence[Po
     codes = np.arange(len(cluster.table))
     owners = {_workload(group.pod) for group in groups if group.wishes.one_per_node}
     for owner in sorted(owners):
-        yield _cap(cluster, groups, placed, (owner, wishes.GLOBAL), codes, len(codes), 1)
+        yield _cap(cluster, groups, placed, (owner, wishes.GLOBAL), codes=codes, count=len(codes), most=1)
 
 
 def _per_zone(cluster: Cluster, groups: Sequence[Group], placed: Sequence[Pod]) -> Iterator[Cap]:
@@ -184,7 +184,13 @@ def _per_zone(cluster: Cluster, groups: Sequence[Group], placed: Sequence[Pod]) 
     most = {_workload(each.pod): each.wishes.max_per_zone for each in groups if each.wishes.max_per_zone}
     for owner, limit in sorted(most.items()):
         yield _cap(
-            cluster, groups, placed, (owner, wishes.MAX_PER_ZONE), domains.codes, len(domains.values), limit
+            cluster,
+            groups,
+            placed,
+            (owner, wishes.MAX_PER_ZONE),
+            codes=domains.codes,
+            count=len(domains.values),
+            most=limit,
         )
 
 
@@ -193,6 +199,7 @@ def _cap(
     groups: Sequence[Group],
     placed: Sequence[Pod],
     kind: tuple[str, str],
+    *,
     codes: Codes,
     count: int,
     most: int,

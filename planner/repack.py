@@ -1,4 +1,4 @@
-"""Save money on a placement that is valid already: close nodes, or swap one for a cheaper that does as well."""
+"""Save money on a valid placement: close nodes, or swap one for a cheaper that does as well."""
 
 from collections.abc import Sequence
 

@@ -131,7 +131,9 @@ class State:
             self.add(index, row, pods)
         return self
 
-    def _count(self, kind: str, number: int, index: int, row: int, pods: int) -> None:
+    def _count(  # noqa: C901  one line or two for each kind
+        self, kind: str, number: int, index: int, row: int, pods: int
+    ) -> None:
         problem = self.problem
         match kind:
             case "exclusion":
@@ -238,10 +240,14 @@ def _ties(problem: Problem) -> list[list[tuple[str, int]]]:
     for number, skew in enumerate(problem.skews):
         for index in skew.counted | {skew.bearer}:
             found[index].append(("skew", number))
-    for kind, relations in (("cap", problem.caps), ("floor", problem.floors), ("choice", problem.choices)):
-        for number, relation in enumerate(relations):
-            for index in relation.classes:
-                found[index].append((kind, number))
+    others = (
+        *(("cap", number, each.classes) for number, each in enumerate(problem.caps)),
+        *(("floor", number, each.classes) for number, each in enumerate(problem.floors)),
+        *(("choice", number, each.classes) for number, each in enumerate(problem.choices)),
+    )
+    for kind, number, classes in others:
+        for index in classes:
+            found[index].append((kind, number))
     return [found[index] for index in range(len(problem.classes))]
 
 

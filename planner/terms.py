@@ -128,7 +128,7 @@ def _allowed(group: Group, nodes: Nodes, staying: Sequence[Pod], placed: Mapping
 
 
 def _hostile(group: Group, nodes: Nodes, staying: Sequence[Pod]) -> Mask:
-    """(N,) nodes with a pod that conflicts with the group's, by the wish of either; none where nobody asks."""
+    """(N,) nodes with a pod that conflicts with the group's, by the wish of either."""
     table = nodes.cluster.table
     names = [
         pod.node_name

@@ -24,6 +24,9 @@ GANG_MIN = ANNOTATION_PREFIX + "gang-min"
 SPREAD_KEY = "topology.kubernetes.io/zone"
 
 
+_MOST_DIGITS = 9
+
+
 class WishError(TradewindError):
     """An annotation of a pod that makes no sense."""
 
@@ -115,6 +118,6 @@ def _count(pod: Pod, key: str) -> int:
     text = pod.annotations.get(key)
     if text is None:
         return 0
-    if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text)):
+    if not (text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS and int(text)):
         raise WishError(f'annotation {key} of pod {pod}: "{text}" is not a number above 0')
     return int(text)

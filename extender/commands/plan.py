@@ -9,7 +9,6 @@ from pathlib import Path
 from cluster.errors import TradewindError
 from extender import config, source
 from planner.planner import Planned, plan
-from planner.problem import Assignment
 from planner.worker import Worker
 
 _SECONDS = 10.0
@@ -47,7 +46,7 @@ def run(options: argparse.Namespace) -> None:
         snapshot, pods = served.cache.snapshot(), served.cache.all_pods()
         planned = plan(snapshot, pods, policies.of, worker, options.seconds)
         seconds = time.monotonic() - started
-        bound = worker.lower_bound(planned.batch.problem, _assignment(planned), _BOUND_SECONDS)
+        bound = worker.lower_bound(planned.batch.problem, planned.assignment, _BOUND_SECONDS)
     except TradewindError as error:
         raise TradewindError(f"{options.cluster}: {error}") from error
     finally:
@@ -56,16 +55,6 @@ def run(options: argparse.Namespace) -> None:
         print(f"tradewind: {planned.failure}; this is the plan without it", file=sys.stderr)
     show = _json if options.output == "json" else _table
     print(show(planned, bound, seconds))
-
-
-def _assignment(planned: Planned) -> Assignment:
-    class_of = {pod.uid: i for i, group in enumerate(planned.batch.groups) for pod in group.pods}
-    row_of = planned.batch.snapshot.row_of
-    found: dict[tuple[int, int], int] = {}
-    for each in planned.plan.placements:
-        key = (class_of[each.uid], row_of[each.node])
-        found[key] = found.get(key, 0) + 1
-    return found
 
 
 def _json(planned: Planned, bound: float | None, seconds: float) -> str:
@@ -97,12 +86,15 @@ def _table(planned: Planned, bound: float | None, seconds: float) -> str:
         [
             *lines,
             "",
-            f"{len(plan.placements)} pods placed, {len(plan.unplaced)} not, on {plan.nodes_used} nodes in use.",
-            f"{plan.hourly_cost:.4f} an hour"
-            + ("." if bound is None else f"; no plan can be below {bound:.4f}."),
+            f"{len(plan.placements)} pods placed, {len(plan.unplaced)} not; {plan.nodes_used} nodes in use.",
+            f"{plan.hourly_cost:.4f} an hour{_below(bound)}.",
             f"Found by {plan.engine} in {seconds:.2f} s.",
         ]
     )
+
+
+def _below(bound: float | None) -> str:
+    return "" if bound is None else f"; no plan can be below {bound:.4f}"
 
 
 def _positive(text: str) -> float:

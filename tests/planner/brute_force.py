@@ -15,7 +15,6 @@ from planner.check import violations
 from planner.plan import Placement, Plan
 from planner.problem import Assignment, value
 from scoring.in_tree import IN_TREE
-from scoring.policy import Policy
 from tests.builders import NodeBuilder, PodBuilder, node, pod
 from tests.planner.cases import HOST, ZONE, filled, policy_of
 
@@ -45,8 +44,8 @@ def draw_cluster(draw: random.Random) -> tuple[list[NodeBuilder], list[PodBuilde
     while len(waiting) < draw.randint(1, 5):
         name = f"w{len(waiting)}"
         start = _constrained(draw, _pod(draw, name))
-        for copy in range(draw.choice([1, 1, 2, 3])):
-            waiting.append(start.field("metadata", "name", value=f"{name}-{copy}").uid(f"{name}-{copy}"))
+        names = [f"{name}-{copy}" for copy in range(draw.choice([1, 1, 2, 3]))]
+        waiting += [start.field("metadata", "name", value=each).uid(each) for each in names]
     return nodes, [*placed, *waiting[:5]]
 
 
@@ -57,7 +56,7 @@ def _pod(draw: random.Random, name: str) -> PodBuilder:
     return start.priority(1000) if draw.random() < 0.15 else start
 
 
-def _constrained(draw: random.Random, start: PodBuilder) -> PodBuilder:
+def _constrained(draw: random.Random, start: PodBuilder) -> PodBuilder:  # noqa: PLR0911  a table
     key = draw.choice([HOST, ZONE])
     app = {"app": draw.choice("xy")}
     match draw.randrange(12):
@@ -166,7 +165,7 @@ def _order(
 
 
 def _fits(snapshot: Snapshot, each: Pod, name: str) -> bool:
-    policy: Policy = policy_of(each)
+    policy = policy_of(each)
     row = snapshot.row_of[name]
     return all(rule.feasible(each, snapshot.nodes)[row] for rule in (*_RULES, *policy.filters))
 
