@@ -61,7 +61,7 @@ def _parser() -> argparse.ArgumentParser:
         type=float,
         default=math.inf,
         metavar="CORES",
-        help="repeat a measurement, up to three times, when other work took more (default: never)",
+        help="wait for other work to take less, and repeat what it disturbed (default: never)",
     )
     add("--contenders", type=_contenders, default=contenders.ALL, metavar="C,C", help=f"default: {names}")
     add("--quick", action="store_true", help="200 nodes, one run: a minute, to see that everything works")

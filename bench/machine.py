@@ -1,8 +1,10 @@
 """What a measurement costs in processor time, and on which machine; from Linux' /proc."""
 
+import math
 import os
 import platform
 import subprocess
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -18,6 +20,7 @@ _PARENT, _USER_TICKS, _SYSTEM_TICKS = 4 - 3, 14 - 3, 15 - 3
 # Of the machine's first line: user nice system idle iowait irq softirq steal; guest time is in user already.
 _IDLE = (3, 4)
 _COUNTED = 8
+_CALM_SECONDS = 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +43,16 @@ class ProcessorTime:
     def of_others(self, since: Self) -> float:
         """What processes took that do not belong to the measurement: the noise in it."""
         return max(0.0, self.busy - since.busy - self.own(since))
+
+
+def wait_for_calm(cores: float, seconds: float) -> None:
+    """Returns when other work takes no more than these cores, or when the time is over."""
+    deadline = time.monotonic() + seconds
+    while cores < math.inf and time.monotonic() < deadline:
+        before, started = ProcessorTime.now(), time.monotonic()
+        time.sleep(_CALM_SECONDS)
+        if ProcessorTime.now().of_others(before) <= cores * (time.monotonic() - started):
+            return
 
 
 def _busy_seconds() -> float:

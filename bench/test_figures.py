@@ -104,7 +104,10 @@ def test_every_contender_is_once_at_every_place() -> None:
         pytest.param([0.9, 0.6, 0.5, 0.8, 0.0], 0.5, 4, id="never calm in four attempts"),
     ],
 )
-def test_a_disturbed_measurement_is_repeated(noises: list[float], kept: float, count: int) -> None:
+def test_a_disturbed_measurement_is_repeated(
+    monkeypatch: pytest.MonkeyPatch, noises: list[float], kept: float, count: int
+) -> None:
+    monkeypatch.setattr(throughput, "_PATIENCE_SECONDS", 0.0)
     given = iter(noises)
     made = throughput.attempts(
         lambda: replace(measured("echo", 0, 1.0), others_cpu_seconds=next(given)), 0.2, print

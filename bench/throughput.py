@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from bench import workload
+from bench import machine, workload
 from bench.contenders import Contender
 from bench.measurement import Case, Cluster, Measurement, measure
 from e2e import fake
@@ -18,6 +18,7 @@ Say = Callable[[str], None]
 # With this many looks at a node, the slowest case takes about as long as the others.
 _LOOKS = 500_000
 _MOST_ATTEMPTS = 4
+_PATIENCE_SECONDS = 300.0
 _FEWEST_PODS, _MOST_PODS = 150, 1_000
 
 
@@ -75,6 +76,7 @@ def attempts(once: Callable[[], Measurement], calm: float, say: Say) -> list[Mea
     """The calmest first: chosen by the noise alone, never by the speed."""
     made: list[Measurement] = []
     while not made or (len(made) < _MOST_ATTEMPTS and made[-1].others_cores > calm):
+        machine.wait_for_calm(calm, _PATIENCE_SECONDS)
         measured = once()
         noise = f"  while other work took {measured.others_cores:.1f} cores"
         line = f"  run {measured.run + 1}  {measured.contender:10} {measured.pods_a_second:6.0f} pods/s"

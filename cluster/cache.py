@@ -119,12 +119,6 @@ class Cache:
         with self._changed:
             return [self._pods[uid] for uid in uids if uid in self._pods]
 
-    def pods_of(self, namespace: str) -> list[Pod]:
-        """Looks at every pod there is: for people, not for requests."""
-        with self._changed:
-            pods = list(self._pods.values())
-        return [pod for pod in pods if pod.namespace == namespace]
-
     def all_pods(self) -> list[Pod]:
         with self._changed:
             return list(self._pods.values())
@@ -196,7 +190,6 @@ class Cache:
         price, median_price, interruption_rate, durable_numbers = self._offers[:, :count]
         durable = frozen(durable_numbers.astype(np.bool_))
         nodes = Nodes(
-            names=self._table.names,
             rows=frozen(np.arange(count)),
             resource_rows=dict(self._resource_rows),
             allocatable=frozen(self._allocatable[:, :count].copy()),

@@ -61,6 +61,11 @@ def node_terms(affinity: NodeAffinity | None) -> tuple[NodeSelectorTerm, ...] | 
 
 
 def pod_terms(affinity: PodAffinity | None, namespace: str, labels: Mapping[str, str]) -> tuple[PodTerm, ...]:
+    """`labels` are those that matchLabelKeys and mismatchLabelKeys are still to be looked up in.
+
+    The API server writes what they say into the selectors when it stores a pod, and nobody looks again: for a
+    pod that it stored there are none, whatever labels the pod has since got.
+    """
     terms = affinity.required_during_scheduling_ignored_during_execution if affinity else None
     return tuple(_pod_term(term, namespace, labels) for term in terms or ())
 
@@ -69,19 +74,13 @@ def _pod_term(term: PodAffinityTerm, namespace: str, labels: Mapping[str, str]) 
     namespaces = frozenset(term.namespaces or ())
     if not namespaces and term.namespace_selector is None:
         namespaces = frozenset({namespace})
-    selector = selector_of(term.label_selector)
-    if selector is not None:
-        own = [
-            *_label_keys("In", term.match_label_keys, labels),
-            *_label_keys("NotIn", term.mismatch_label_keys, labels),
-        ]
-        # The API server has written these into every pod that it stored, and nobody looks again: a pod whose
-        # label changed since then keeps what it was stored with. Only a pod from a file may lack them.
-        there = {(each.key, each.operator) for each in selector}
-        selector = canonical((*selector, *(each for each in own if (each.key, each.operator) not in there)))
+    own = (
+        *_label_keys("In", term.match_label_keys, labels),
+        *_label_keys("NotIn", term.mismatch_label_keys, labels),
+    )
     return PodTerm(
         topology_key=term.topology_key,
-        selector=selector,
+        selector=_narrowed(selector_of(term.label_selector), own),
         namespaces=namespaces,
         namespace_selector=selector_of(term.namespace_selector),
     )
@@ -110,8 +109,11 @@ def spreads(constraints: Iterable[SpreadConstraint] | None, labels: Mapping[str,
 
 def _spread_selector(constraint: SpreadConstraint, labels: Mapping[str, str]) -> Selector | None:
     """With the pod's own labels of today, which kube-scheduler itself adds, also to what was stored."""
-    selector = selector_of(constraint.label_selector)
     own = _label_keys("In", constraint.match_label_keys, labels)
+    return _narrowed(selector_of(constraint.label_selector), own)
+
+
+def _narrowed(selector: Selector | None, own: Iterable[Requirement]) -> Selector | None:
     return None if selector is None else canonical((*selector, *own))
 
 

@@ -131,6 +131,7 @@ def read_pod(data: bytes | msgspec.Raw) -> Pod:
     name = _name(metadata, "pod")
     namespace = metadata.namespace or "default"
     labels = metadata.labels or {}
+    unmerged = {} if metadata.creation_timestamp else labels  # stored by the API server, or from a file
     affinity = spec.affinity or Affinity()
     return Pod(
         namespace=namespace,
@@ -151,8 +152,8 @@ def read_pod(data: bytes | msgspec.Raw) -> Pod:
         node_terms=node_terms(affinity.node_affinity),
         tolerations=spec.tolerations or (),
         host_ports=host_ports(spec),
-        affinity=pod_terms(affinity.pod_affinity, namespace, labels),
-        anti_affinity=pod_terms(affinity.pod_anti_affinity, namespace, labels),
+        affinity=pod_terms(affinity.pod_affinity, namespace, unmerged),
+        anti_affinity=pod_terms(affinity.pod_anti_affinity, namespace, unmerged),
         spreads=spreads(spec.topology_spread_constraints, labels),
         gang=_gang(spec, metadata),
     )

@@ -64,7 +64,6 @@ def _container_sum(
             amounts = running(container)
             _add(total, amounts)
             _add(sidecars, amounts)
-            _raise_to(peak, sidecars)
         else:
             moment = dict(sidecars)
             _add(moment, starting(container))

@@ -5,6 +5,7 @@ An empty selector matches everything; the missing one (None) matches nothing, as
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 from cluster.wire import LabelSelector, Requirement
 
@@ -30,6 +31,7 @@ _PART = re.compile(
 )
 
 
+@lru_cache(maxsize=256)
 def parse_selector(text: str) -> Selector:
     """A selector as kubectl takes it: `app=web,tier in (a, b),!legacy`; raise ValueError where it is not."""
     parts = re.split(r",(?![^(]*\))", text)

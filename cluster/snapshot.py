@@ -65,7 +65,6 @@ class Nodes:
     Resource-major, because rules look at one resource of all nodes and not at all resources of one node.
     """
 
-    names: Sequence[str]
     rows: Rows  # (N,) in the tables of `cluster`
     resource_rows: Mapping[str, int]
     allocatable: Amounts  # (R, N) cpu in millicores, all others in whole units
@@ -77,7 +76,16 @@ class Nodes:
     cluster: Cluster
 
     def __len__(self) -> int:
-        return len(self.names)
+        return self.rows.size
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Made when asked for: no rule needs them, and thousands of names take longer than all rules."""
+        return self.names_at(range(len(self)))
+
+    def names_at(self, indices: Iterable[int]) -> tuple[str, ...]:
+        names, rows = self.cluster.table.names, self.rows
+        return tuple(names[rows[index]] for index in indices)
 
     @cached_property
     def free(self) -> Amounts:
@@ -88,7 +96,6 @@ class Nodes:
         """These rows as nodes of their own, in this order."""
         return replace(
             self,
-            names=[self.names[row] for row in rows.tolist()],
             rows=self.rows.take(rows),
             allocatable=frozen(self.allocatable.take(rows, axis=1)),
             requested=frozen(self.requested.take(rows, axis=1)),

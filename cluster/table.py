@@ -74,6 +74,13 @@ class NodeTable:
             mask &= domains.to_nodes(verdicts, otherwise=holds(requirement, None))
         return mask
 
+    def rows_of_all(self, names: Sequence[str]) -> Rows:
+        """(len(names),) the row of each, -1 for one that is not there."""
+        try:
+            return np.fromiter(map(self.row_of.__getitem__, names), np.intp, len(names))
+        except KeyError:
+            return np.array([self.row_of.get(name, -1) for name in names], np.intp)
+
     def rows(self, names: Iterable[str]) -> Rows:
         """The rows of those of them that are known, in no order."""
         row_of = self.row_of

@@ -37,21 +37,27 @@ class RandomCluster:
     relabelled: Sequence[tuple[str, dict[str, str]]]  # paths of pods whose labels change once they are stored
 
 
-def random_cluster(seed: int, waiting: int) -> RandomCluster:
+def random_cluster(seed: int, waiting: int, *, comparisons: bool = False) -> RandomCluster:
+    """With `comparisons` tolerations may compare numbers, which the API refuses unless a gate is open."""
     rng = Random(seed)  # noqa: S311  a cluster that can be made again, not a secret
     namespaces = [f"oracle-{seed}-{index}" for index in range(3)]
-    nodes = [_node(rng, f"n{index}") for index in range(rng.randint(8, 14))]
+    nodes = [_node(rng, f"n{index}", comparisons=comparisons) for index in range(rng.randint(8, 14))]
     node_names = [node["metadata"]["name"] for node in nodes]
     placed = [pod for number in range(12) for pod in _workload(rng, number, namespaces, node_names)]
-    pods = [_pod(rng, f"waiting-{number}", namespaces, node_names) for number in range(waiting)]
+    # Those on a node that is gone are garbage, which the controller manager may collect meanwhile.
+    lasting = [pod for pod in placed if pod["spec"]["nodeName"] != _GONE]
+    pods = [
+        _pod(rng, f"waiting-{number}", namespaces, node_names, comparisons=comparisons)
+        for number in range(waiting)
+    ]
     return RandomCluster(
         namespaces=[_namespace(rng, name) for name in namespaces],
         nodes=nodes,
         placed=placed,
         waiting=pods,
-        finished=[path(pod) for pod in placed if rng.random() < 0.08],
-        deleting=[path(pod) for pod in placed if rng.random() < 0.1],
-        relabelled=[(path(pod), pod_labels(rng)) for pod in (*placed, *pods) if rng.random() < 0.1],
+        finished=[path(pod) for pod in lasting if rng.random() < 0.08],
+        deleting=[path(pod) for pod in lasting if rng.random() < 0.1],
+        relabelled=[(path(pod), pod_labels(rng)) for pod in (*lasting, *pods) if rng.random() < 0.1],
     )
 
 
@@ -61,7 +67,7 @@ def _namespace(rng: Random, name: str) -> Object:
     return {**namespace, "metadata": {**namespace["metadata"], "labels": labels}}
 
 
-def _node(rng: Random, name: str) -> Object:
+def _node(rng: Random, name: str, *, comparisons: bool) -> Object:
     node = objects.node(
         name,
         cpu=rng.choice(["1", "2", "4"]),
@@ -69,7 +75,7 @@ def _node(rng: Random, name: str) -> Object:
         pods=rng.choice(["3", "110", "110", "110"]),
         resources=some_of(rng, {_GPU: (0.5, lambda: str(rng.randint(0, 2)))}),
         labels=node_labels(rng),
-        taints=taints(rng) if rng.random() < 0.3 else [],
+        taints=taints(rng, comparisons=comparisons) if rng.random() < (0.6 if comparisons else 0.3) else [],
     )
     if rng.random() < 0.1:
         del node["metadata"]["labels"][HOSTNAME]
@@ -83,16 +89,20 @@ def _workload(rng: Random, number: int, namespaces: Sequence[str], node_names: S
         "namespace": rng.choice(namespaces),
         "labels": pod_labels(rng),
         "affinity": anti_affinity,
+        # Otherwise a controller evicts those on nodes with a NoExecute taint, at any moment.
+        "tolerations": [{"operator": "Exists"}],
         **_containers(rng),
     }
-    places = rng.choices([*node_names, *node_names, _GONE], k=rng.randint(1, 4))
+    places = rng.choices([*node_names, *node_names, _GONE], k=rng.randint(1, 6))
     return [
         objects.pod(f"placed-{number}-{replica}", **common, nodeName=place)
         for replica, place in enumerate(places)
     ]
 
 
-def _pod(rng: Random, name: str, namespaces: Sequence[str], node_names: Sequence[str]) -> Object:
+def _pod(
+    rng: Random, name: str, namespaces: Sequence[str], node_names: Sequence[str], *, comparisons: bool
+) -> Object:
     """About two demands a pod, so that most have some nodes left but not all."""
     affinity = some_of(
         rng,
@@ -106,7 +116,7 @@ def _pod(rng: Random, name: str, namespaces: Sequence[str], node_names: Sequence
         rng,
         {
             "nodeSelector": (0.1, lambda: node_selector(rng)),
-            "tolerations": (0.5, lambda: tolerations(rng)),
+            "tolerations": (0.5, lambda: tolerations(rng, comparisons=comparisons)),
             "topologySpreadConstraints": (0.4, lambda: spread_constraints(rng)),
         },
     )

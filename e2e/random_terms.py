@@ -18,9 +18,10 @@ NODE_LABELS = {
 }
 NAMESPACE_LABELS = {"team": ("red", "blue"), "env": ("prod", "test")}
 
-_POD_LABELS = {"app": ("web", "db", "cache"), "tier": ("front", "back"), "track": ("stable", "canary")}
+_POD_LABELS = {"app": ("web", "db"), "tier": ("front", "back"), "track": ("stable", "canary")}
 _TOPOLOGY_KEYS = (ZONE, ZONE, RACK, RACK, HOSTNAME, "example.com/nobody-has-it")
 _TAINTS = {"dedicated": ("gpu", "batch"), "example.com/flaky": ("",)}
+_COMPARED = ("95", "99", "099", "high")
 _EFFECTS = ("NoSchedule", "NoExecute", "PreferNoSchedule")
 _UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -39,13 +40,28 @@ def node_labels(rng: Random) -> dict[str, str]:
     return {key: rng.choice(values) for key, values in NODE_LABELS.items() if rng.random() < 0.85}
 
 
-def taints(rng: Random) -> list[Object]:
+def taints(rng: Random, *, comparisons: bool) -> list[Object]:
+    """With `comparisons` most of them are there to be compared."""
+    if comparisons and rng.random() < 0.8:
+        return [{"key": "sla", "value": rng.choice(_COMPARED), "effect": rng.choice(_EFFECTS)}]
     keys = rng.sample(sorted(_TAINTS), rng.randint(1, len(_TAINTS)))
     return [{"key": key, "value": rng.choice(_TAINTS[key]), "effect": rng.choice(_EFFECTS)} for key in keys]
 
 
-def tolerations(rng: Random) -> list[Object]:
+def tolerations(rng: Random, *, comparisons: bool) -> list[Object]:
+    """With `comparisons` also operators that the API refuses unless a gate is open."""
+    if comparisons:
+        return [_comparison(rng) for _ in range(rng.randint(1, 2))]
     return [_toleration(rng) for _ in range(rng.randint(1, 3))]
+
+
+def _comparison(rng: Random) -> Object:
+    return {
+        "key": rng.choice(["sla", "sla", "sla", "dedicated"]),
+        "operator": rng.choice(["Lt", "Gt"]),
+        "value": rng.choice(["-1", "95", "96", "100"]),
+        **some_of(rng, {"effect": (0.3, lambda: rng.choice(_EFFECTS))}),
+    }
 
 
 def _toleration(rng: Random) -> Object:
@@ -154,7 +170,7 @@ def _spread_constraint(rng: Random, key: str) -> Object:
     fields = some_of(
         rng,
         {
-            "labelSelector": (0.95, lambda: _selector(rng, _POD_LABELS)),
+            "labelSelector": (0.95, lambda: _spread_selector(rng)),
             "nodeAffinityPolicy": (0.4, lambda: rng.choice(["Honor", "Ignore"])),
             "nodeTaintsPolicy": (0.4, lambda: rng.choice(["Honor", "Ignore"])),
         },
@@ -163,6 +179,12 @@ def _spread_constraint(rng: Random, key: str) -> Object:
         fields["minDomains"] = rng.randint(1, 5)
     fields |= _label_keys(rng, fields.get("labelSelector"), ("matchLabelKeys",))
     return {"topologyKey": key, "maxSkew": rng.choice([1, 1, 2, 3]), "whenUnsatisfiable": action, **fields}
+
+
+def _spread_selector(rng: Random) -> Object:
+    """Mostly of one label, so that enough pods match for the domains to differ."""
+    app = {"matchLabels": {"app": rng.choice(_POD_LABELS["app"])}}
+    return app if rng.random() < 0.6 else _selector(rng, _POD_LABELS)
 
 
 def host_ports(rng: Random) -> list[Object]:

@@ -9,9 +9,9 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -24,14 +24,16 @@ from cluster.reflector import Reflector
 from cluster.snapshot import Nodes
 from e2e import fake, outcomes, scheduler
 from e2e.api import MERGE_PATCH, Api
-from e2e.conftest import AddNodes, StartScheduler
 from e2e.objects import Object
 from e2e.plane import ControlPlane
+from e2e.processes import Process
 from e2e.random_cluster import RandomCluster, random_cluster
 from e2e.recorder import Recorder, node_names
 from market.offers import offer_of
 from scoring.filters.pod_affinity import PodAffinity
 from scoring.filters.pod_anti_affinity import PodAntiAffinity
+from scoring.filters.taints import Taints
+from scoring.filters.topology_spread import TopologySpread
 from scoring.in_tree import IN_TREE
 from scoring.policy import Policy
 from scoring.rules import Filter
@@ -41,6 +43,7 @@ pytestmark = pytest.mark.local_only
 _CASES = int(os.environ.get("TRADEWIND_ORACLE_CASES", "60"))
 _FIRST_SEED = int(os.environ.get("TRADEWIND_ORACLE_SEED", "1"))
 _CASES_A_CLUSTER = 20
+_CASES_A_GATED_CLUSTER = 50  # of the cases without gates
 _SECONDS = 60.0
 
 # What kube-scheduler says in a pod's condition, in the words of its plugins. A node that lacks resources is
@@ -59,12 +62,22 @@ _RULES = {
 # Where a pod names its nodes kube-scheduler does not look at any other, and does not say what else they lack.
 _NAMED_NODES_ONLY = ("didn't satisfy plugin(s) [NodeAffinity]", "pod affinity terms conflict")
 
-# In this version kube-scheduler reads some selectors of namespaces otherwise than they are documented.
-_AS_IN_THIS_VERSION: dict[type[Filter], Filter] = {
-    PodAffinity: PodAffinity(widened_namespaces=True),
-    PodAntiAffinity: PodAntiAffinity(widened_namespaces=True),
-}
-_ours = Policy(filters=tuple(_AS_IN_THIS_VERSION.get(rule) or rule() for rule in IN_TREE), scorers=())
+_GATES = "TaintTolerationComparisonOperators=true"
+
+
+def _policy(*, comparisons: bool) -> Policy:
+    return Policy(
+        filters=tuple(_as_in_this_version(rule, comparisons=comparisons) for rule in IN_TREE), scorers=()
+    )
+
+
+def _as_in_this_version(rule: type[Filter], *, comparisons: bool) -> Filter:
+    if issubclass(rule, Taints | TopologySpread):
+        return rule(comparisons=comparisons)
+    # This kube-scheduler reads some selectors of namespaces otherwise than documented.
+    if issubclass(rule, PodAffinity | PodAntiAffinity):
+        return rule(widened_namespaces=True)
+    return rule()
 
 
 class Judgement(NamedTuple):
@@ -74,16 +87,33 @@ class Judgement(NamedTuple):
 
 @pytest.mark.parametrize("seed", range(_FIRST_SEED, _FIRST_SEED + math.ceil(_CASES / _CASES_A_CLUSTER)))
 def test_our_rules_admit_the_nodes_that_kube_scheduler_admits(
-    seed: int, plane: ControlPlane, api: Api, add_nodes: AddNodes, start_scheduler: StartScheduler
+    seed: int, plane: ControlPlane, api: Api
 ) -> None:
-    drawn = random_cluster(seed, _CASES_A_CLUSTER)
-    add_nodes(*drawn.nodes)
+    _compare(plane, api, random_cluster(seed, _CASES_A_CLUSTER), _policy(comparisons=False))
+
+
+def test_our_rules_admit_the_same_with_the_gates_open() -> None:
+    with _GatedPlane() as plane, closing(Api(plane.kubeconfig)) as api:
+        for seed in range(_FIRST_SEED, _FIRST_SEED + math.ceil(_CASES / _CASES_A_GATED_CLUSTER)):
+            drawn = random_cluster(seed, _CASES_A_CLUSTER, comparisons=True)
+            _compare(plane, api, drawn, _policy(comparisons=True))
+
+
+class _GatedPlane(ControlPlane):
+    """With those features that are off by default and that the rules know."""
+
+    def _run(self, name: str, program: Path, flags: Mapping[str, Any], address: str) -> Process:
+        gates = {} if name == "etcd" else {"feature-gates": _GATES}
+        return super()._run(name, program, {**flags, **gates}, address)
+
+
+def _compare(plane: ControlPlane, api: Api, drawn: RandomCluster, policy: Policy) -> None:
     with _filled(api, drawn):
         nodes = _nodes(plane.kubeconfig)
         waiting = _waiting(api)
-        ours = {name: _judge(pod, nodes) for name, pod in waiting.items()}
-        theirs = _kube_scheduler(api, set(waiting), start_scheduler)
-    assert len(waiting) == _CASES_A_CLUSTER
+        ours = {name: _judge(policy, pod, nodes) for name, pod in waiting.items()}
+        theirs = _kube_scheduler(plane, api, set(waiting))
+    assert len(waiting) == len(drawn.waiting)
     differences = [_describe(waiting[name], ours[name], theirs[name]) for name in waiting]
     assert not any(differences), "\n".join(filter(None, differences))
     assert any(0 < len(judgement.feasible) < len(nodes) for judgement in ours.values())
@@ -93,6 +123,7 @@ def test_our_rules_admit_the_nodes_that_kube_scheduler_admits(
 def _filled(api: Api, drawn: RandomCluster) -> Iterator[None]:
     names = [namespace["metadata"]["name"] for namespace in drawn.namespaces]
     try:
+        fake.add_nodes(api, drawn.nodes)
         for namespace in drawn.namespaces:
             fake.create_namespace(api, namespace["metadata"]["name"])
         changes = [
@@ -109,6 +140,7 @@ def _filled(api: Api, drawn: RandomCluster) -> Iterator[None]:
     finally:
         for name in names:
             fake.remove_namespace(api, name)
+        fake.remove_nodes(api, [node["metadata"]["name"] for node in drawn.nodes])
 
 
 def _nodes(kubeconfig: Path) -> Nodes:
@@ -128,20 +160,23 @@ def _waiting(api: Api) -> dict[str, Object]:
     return {pod["metadata"]["name"]: pod for pod in pods}
 
 
-def _judge(pod: Object, nodes: Nodes) -> Judgement:
-    verdict = _ours.filter(read_pod(msgspec.json.encode(pod)), nodes)
+def _judge(policy: Policy, pod: Object, nodes: Nodes) -> Judgement:
+    verdict = policy.filter(read_pod(msgspec.json.encode(pod)), nodes)
     feasible = frozenset(nodes.names[row] for row in np.flatnonzero(verdict.feasible).tolist())
     return Judgement(feasible, {rule.name: rows.size for rule, rows in verdict.rejections})
 
 
-def _kube_scheduler(api: Api, waiting: set[str], start_scheduler: StartScheduler) -> dict[str, Judgement]:
+def _kube_scheduler(plane: ControlPlane, api: Api, waiting: set[str]) -> dict[str, Judgement]:
+    """It knows all there is before it looks at the first pod, because it starts when all is there."""
     with Recorder(rejects=True) as recorder:
         entry = scheduler.extender(recorder.url)
-        running = start_scheduler(
+        running = plane.start_scheduler(
             scheduler.configuration(extenders=[entry], percentage_of_nodes_to_score=100)
         )
-        messages = _messages(api, waiting)
-        running.kill()
+        try:
+            messages = _messages(api, waiting)
+        finally:
+            running.kill()
         return {name: _judged(recorder, name, message) for name, message in messages.items()}
 
 

@@ -17,6 +17,8 @@ from scoring.filters.disk_type import DiskType
 from scoring.filters.durable_floor import DurableFloor
 from scoring.filters.limits import Limits
 from scoring.filters.network_type import NetworkType
+from scoring.filters.pod_affinity import PodAffinity
+from scoring.filters.pod_anti_affinity import PodAntiAffinity
 from scoring.registry import SCORERS
 
 # One step of ours outweighs all in-tree scores together.
@@ -33,12 +35,13 @@ def serve(plane: ControlPlane, role_kubeconfig: Path, start_scheduler: StartSche
     """Tradewind with these settings, and a kube-scheduler that asks it."""
     started: list[Tradewind] = []
 
-    def start(settings: Mapping[str, Any], *switches: str) -> Tradewind:
+    def start(settings: Mapping[str, Any], *switches: str, without: str = "") -> Tradewind:
         name = next_name("tradewind")
         service = Tradewind(plane.workspace, role_kubeconfig, name=name, settings=settings, switches=switches)
         started.append(service)
         entry = scheduler.extender(service.url, weight=_DECIDING, ignorable=True)
-        start_scheduler(scheduler.configuration(extenders=[entry]))
+        profile = scheduler.profile(without={"filter": [without]} if without else {})
+        start_scheduler(scheduler.configuration(profiles=[profile], extenders=[entry]))
         return service
 
     yield start
@@ -72,6 +75,30 @@ def test_reason_of_each_filter_is_in_the_events(
     api.create(objects.pod("odd", namespace, **wanted))
     said = f"0/2 nodes are available: 2 {reason}."
     assert said in outcomes.event(api, namespace, "odd", "FailedScheduling")
+
+
+def required(kind: str, app: str) -> dict[str, Any]:
+    term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": app}}}
+    return {"affinity": {kind: {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "reason"),
+    [
+        pytest.param(required("podAffinity", "absent"), PodAffinity.reason, id="affinity"),
+        pytest.param(required("podAntiAffinity", "present"), PodAntiAffinity.reason, id="anti-affinity"),
+    ],
+)
+def test_reasons_of_rules_that_kube_scheduler_has_too(
+    api: Api, serve: Serve, add_nodes: AddNodes, namespace: str, *, wanted: dict[str, Any], reason: str
+) -> None:
+    """kube-scheduler's own check is off here: otherwise it would never ask us about these nodes."""
+    serve({}, without="InterPodAffinity")
+    add_nodes(objects.node("a"))
+    api.create(objects.pod("resident", namespace, labels={"app": "present"}, nodeName="a"))
+    api.create(objects.pod("odd", namespace, **wanted))
+    said = f"0/1 nodes are available: 1 {reason}."
+    assert said in outcomes.unschedulable(api, namespace, "odd")
 
 
 def test_strict_floor_says_its_reason_and_opens_with_a_durable_node(

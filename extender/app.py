@@ -113,16 +113,16 @@ def add_probes(app: FastAPI, cluster: ClusterView, metrics: Metrics, cluster_nam
 
 def add_explain(app: FastAPI, decisions: Decisions, cluster: ClusterView) -> None:
     @app.get(
-        "/explain/{namespace}/{name}",
+        "/explain/{namespace}/{pod}",
         summary="Why is this pod where it is?",
         responses={404: {"model": Problem}},
     )
-    async def show_explanation(namespace: str, name: str) -> Explanation:
-        decision = decisions.find(namespace, name)
+    async def show_explanation(namespace: str, pod: str) -> Explanation:
+        decision = decisions.find(namespace, pod)
         if decision is None:
-            raise HTTPException(404, f"{_NOT_ASKED.format(pod=f'{namespace}/{name}')}")
+            raise HTTPException(404, _NOT_ASKED.format(pod=f"{namespace}/{pod}"))
         known = cluster.cache.pods([decision.uid])
-        return explain(f"{namespace}/{name}", decision, known[0] if known else None)
+        return explain(f"{namespace}/{pod}", decision, known[0] if known else None)
 
 
 def new_app() -> FastAPI:

@@ -100,7 +100,10 @@ class Binder:
         pod = self._fetch(request)
         if pod is not None and pod.node_name == request.node_name:
             return ""
-        if pod is not None or (isinstance(error, ApiException) and error.status == HTTPStatus.NOT_FOUND):
+        if pod is not None:
+            self._cache.forget(request.uid)
+            self._cache.apply_pod(pod)
+        elif isinstance(error, ApiException) and error.status == HTTPStatus.NOT_FOUND:
             self._cache.forget(request.uid)
         else:
             _forget_later(self._cache, request.uid)

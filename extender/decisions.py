@@ -59,15 +59,27 @@ class Ranking(msgspec.Struct, frozen=True, gc=False):
     best_count: int  # of those that share the best total
     scorers: tuple[tuple[Scorer, float], ...]  # with their weights, those of weight 0 left out
     names: tuple[str, ...]
-    ranks: Rows  # (T,) from 1; equal totals share one
-    levels: Levels  # (T,) as answered
     totals: Scores  # (T,)
+    worst_total: float  # of all nodes
+    last_rank: int  # of the last of these nodes
     scores: Scores  # (S, T)
     costs: Floats  # (T,) dollars an hour of the pod there, NaN where unknown
     prices: Floats  # (T,) dollars an hour of the node
     median_prices: Floats  # (T,) the same over a longer time
     interruption_rates: Floats  # (T,)
     durable: Mask  # (T,)
+
+    @property
+    def ranks(self) -> Rows:
+        """(T,) from 1; equal totals share one."""
+        ranks = np.searchsorted(-self.totals, -self.totals, side="left") + 1
+        ranks[-1] = self.last_rank
+        return ranks
+
+    @property
+    def levels(self) -> Levels:
+        """(T,) as answered: the best and the worst of all nodes set the scale."""
+        return levels(np.append(self.totals, self.worst_total))[:-1]
 
     @property
     def runner_up(self) -> int | None:
@@ -138,13 +150,13 @@ def filter_decision(
 ) -> Decision:
     passed = np.flatnonzero(verdict.feasible)
     if apart:
-        passed = np.array([row for row in passed.tolist() if nodes.names[row] not in apart], np.intp)
+        passed = np.array([row for row in passed.tolist() if nodes.names_at([row])[0] not in apart], np.intp)
     known = nodes.cluster.table.row_of
     unknown = [name for name in apart if name not in known]
     filtering = Filtering(
         cluster_nodes=len(known),
         candidates=len(nodes) + len(unknown),
-        names=(*nodes.names[: detail.candidates], *unknown)[: detail.candidates],
+        names=(*nodes.names_at(range(min(len(nodes), detail.candidates))), *unknown)[: detail.candidates],
         passed=passed.size,
         rejected=(*_rejected(pod, nodes, verdict, detail.examples), *_set_apart(apart, detail.examples)),
     )
@@ -161,19 +173,17 @@ def ranking_of(
 ) -> Ranking | None:
     if not len(nodes):
         return None
-    rows = _best_first(totals, detail.ranked)
-    rows = np.append(rows, [row for row in _favourite_by_price(terms) if row not in rows]).astype(np.intp)
+    best = _smallest(-totals, detail.ranked).tolist()
+    rows = np.array([*best, *(row for row in _favourite_by_price(terms) if row not in best)], np.intp)
     kept, kept_totals = nodes.take(rows), totals[rows]
-    ranks = np.searchsorted(-kept_totals, -kept_totals, side="left") + 1
-    ranks[-1] = np.count_nonzero(totals > kept_totals[-1]) + 1
     return Ranking(
         count=len(nodes),
         best_count=int(np.count_nonzero(totals == kept_totals[0])),
         scorers=tuple((term.rule, term.weight) for term in terms),
         names=tuple(kept.names),
-        ranks=ranks,
-        levels=levels(np.append(kept_totals, totals.min()))[:-1],  # the best and the worst set the scale
         totals=kept_totals,
+        worst_total=float(totals.min()),
+        last_rank=int(np.count_nonzero(totals > kept_totals[-1])) + 1,
         scores=np.array([term.scores[rows] for term in terms]).reshape(len(terms), rows.size),
         costs=pod_cost(pod, kept),
         prices=kept.price,
@@ -187,12 +197,12 @@ def _favourite_by_price(terms: Sequence[Term]) -> list[int]:
     return [int(term.scores.argmax()) for term in terms if term.rule.name == Price.name]
 
 
-def _best_first(totals: Scores, most: int) -> Rows:
-    """The rows of the largest totals; of equal ones the first."""
-    rows = np.arange(totals.size)
-    if totals.size > most:
-        rows = np.sort(np.argpartition(-totals, most - 1)[:most])
-    return rows[np.argsort(-totals[rows], kind="stable")]
+def _smallest(values: Floats, most: int) -> Rows:
+    """The rows of the smallest values in order; equal ones keep theirs, NaN comes last."""
+    if values.size <= most:
+        return values.argsort(kind="stable")
+    rows = np.sort(values.argpartition(most - 1)[:most])
+    return rows[values[rows].argsort(kind="stable")]
 
 
 def _rejected(pod: Pod, nodes: Nodes, verdict: Verdict, examples: int) -> Iterator[Rejected]:
@@ -200,8 +210,8 @@ def _rejected(pod: Pod, nodes: Nodes, verdict: Verdict, examples: int) -> Iterat
         return
     costs = pod_cost(pod, nodes)
     for rule, rows in verdict.rejections:
-        cheapest = rows[_best_first(-np.where(np.isnan(costs), np.inf, costs)[rows], examples)]
-        names = tuple(nodes.names[row] for row in cheapest.tolist())
+        cheapest = rows[_smallest(costs[rows], examples)]
+        names = nodes.names_at(cheapest.tolist())
         short_of = _shortages(pod, nodes, rows) if rule.name == Resources.name else ()
         yield Rejected(
             rule.name, rule.reason, rule.resolvable, rows.size, names, costs[cheapest], tuple(short_of)

@@ -36,7 +36,7 @@ class RejectedNode(BaseModel):
 class RejectedBy(BaseModel):
     rule: str = Field(description="empty where it was no rule")
     reason: str
-    resolvable: bool = Field(description="whether evicting pods could help")
+    resolvable: bool = Field(description="whether evicting pods could help, if the node is large enough")
     count: int
     short_of: dict[str, int] = Field(description="resources that are too scarce, and on how many nodes")
     examples: list[RejectedNode] = Field(description="the cheapest for this pod first")

@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -43,10 +44,8 @@ def _decide(pod: Pod, policy: Policy, nodes: Nodes) -> Decision:
 
 
 def _with_in_tree(policy: Policy) -> Policy:
-    """No kube-scheduler has filtered before."""
-    theirs = {rule.name for rule in IN_TREE}
-    ours = (rule for rule in policy.filters if rule.name not in theirs)
-    return Policy((*(rule() for rule in IN_TREE), *ours), policy.scorers, policy.workload_class)
+    """No kube-scheduler has filtered before; a rule that both have may have other parameters in ours."""
+    return replace(policy, filters=(*(rule() for rule in IN_TREE), *policy.filters))
 
 
 def _find(cache: Cache, named: str) -> Pod:

@@ -7,11 +7,18 @@ The outer keys are PascalCase, and nil is null; the pod and the nodes inside are
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from cluster.errors import RequestError, UnreadableObjectError
 from cluster.objects import Pod, read_identity, read_pod
+from cluster.table import NodeTable, Rows
+from scoring.ranking import TOP
+
+_NULL = msgspec.Raw(b"null")
 
 
 class _NodeList(msgspec.Struct):
@@ -19,9 +26,9 @@ class _NodeList(msgspec.Struct):
 
 
 class _Args(msgspec.Struct, rename="pascal"):
-    pod: msgspec.Raw = msgspec.Raw(b"null")
+    pod: msgspec.Raw = _NULL
     nodes: _NodeList | None = None
-    node_names: list[str] | None = None
+    node_names: msgspec.Raw = _NULL
 
 
 class _NodeName(msgspec.Struct):
@@ -55,7 +62,7 @@ class _Victims(msgspec.Struct, rename="pascal"):
 
 
 class _PreemptArgs(msgspec.Struct, rename="pascal"):
-    pod: msgspec.Raw = msgspec.Raw(b"null")
+    pod: msgspec.Raw = _NULL
     node_name_to_victims: dict[str, _Victims | None] | None = None
     node_name_to_meta_victims: dict[str, _MetaVictims | None] | None = None
 
@@ -83,8 +90,12 @@ class _HostPriority(msgspec.Struct, rename="pascal"):
 _args_decoder = msgspec.json.Decoder(_Args)
 _preempt_decoder = msgspec.json.Decoder(_PreemptArgs)
 _bind_decoder = msgspec.json.Decoder(_BindArgs)
+_names_decoder = msgspec.json.Decoder(tuple[str, ...])
 _identity_decoder = msgspec.json.Decoder(_NodeIdentity)
 _encoder = msgspec.json.Encoder()
+
+_REMEMBERED = 16  # lists of node names, each of up to some hundred kilobytes
+_NOTHING_FAILED = b',"FailedNodes":{},"FailedAndUnresolvableNodes":{},"Error":""}'
 
 
 @dataclass(frozen=True)
@@ -92,8 +103,9 @@ class Request:
     """A pod and its candidate nodes; `items` are the nodes' own bytes where whole nodes were sent."""
 
     pod: Pod
-    names: Sequence[str]
-    items: Sequence[msgspec.Raw] | None
+    names: tuple[str, ...]
+    raw_names: bytes  # as they were sent
+    items: Sequence[msgspec.Raw] | None = None
 
 
 @dataclass(frozen=True)
@@ -122,11 +134,13 @@ def decode(body: bytes) -> Request:
     with _request_errors():
         args = _args_decoder.decode(body)
         pod = _read_pod(args.pod)
-        if args.node_names is not None:
-            return Request(pod, args.node_names, None)
+        raw_names = bytes(args.node_names)
+        if raw_names != bytes(_NULL):
+            return Request(pod, _decode_names(raw_names), raw_names)
         if args.nodes is not None:
             items = args.nodes.items or []
-            return Request(pod, [_identity_decoder.decode(item).metadata.name for item in items], items)
+            names = tuple(_identity_decoder.decode(item).metadata.name for item in items)
+            return Request(pod, names, raw_names, items)
     raise RequestError(f"the request for pod {pod} has neither NodeNames nor Nodes")
 
 
@@ -142,6 +156,15 @@ def decode_bind(body: bytes) -> BindRequest:
     with _request_errors():
         args = _bind_decoder.decode(body)
         return BindRequest(args.pod_namespace, args.pod_name, args.pod_uid, args.node)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _decode_names(raw: bytes) -> tuple[str, ...]:
+    """Remembered, because prioritize is sent the same nodes as filter before it, and so are pods alike."""
+    try:
+        return _names_decoder.decode(raw)
+    except msgspec.ValidationError as error:
+        raise RequestError(f"NodeNames: {error}") from error
 
 
 @contextmanager
@@ -183,11 +206,13 @@ def encode_bind(error: str = "") -> bytes:
 
 def encode_filter(
     request: Request,
-    kept: Iterable[int],
+    kept: Sequence[int],
     failed: Mapping[str, str],
     unresolvable: Mapping[str, str],
 ) -> bytes:
     """`kept` are indices into the request's nodes, so that nothing unasked can be answered."""
+    if request.items is None and len(kept) == len(request.names):
+        return b'{"Nodes":null,"NodeNames":' + request.raw_names + _NOTHING_FAILED
     result = _FilterResult(failed_nodes=failed, failed_and_unresolvable_nodes=unresolvable)
     if request.items is None:
         result.node_names = [request.names[index] for index in kept]
@@ -203,3 +228,18 @@ def encode_error(message: str) -> bytes:
 
 def encode_priorities(names: Iterable[str], levels: Iterable[int]) -> bytes:
     return _encoder.encode([_HostPriority(name, level) for name, level in zip(names, levels, strict=True)])
+
+
+def encode_known_priorities(table: NodeTable, rows: Rows, levels: NDArray[np.int64]) -> bytes:
+    """The same of nodes that are all in the table, put together from parts that are made once a table."""
+    parts: list[bytes] = _priorities(table)[levels, rows].tolist()
+    return b"[" + b",".join(parts) + b"]"
+
+
+@lru_cache(maxsize=2)
+def _priorities(table: NodeTable) -> NDArray[np.object_]:
+    """(11, N) the entry of each node at each level."""
+    return np.array(
+        [[_encoder.encode(_HostPriority(name, level)) for name in table.names] for level in range(TOP + 1)],
+        np.object_,
+    )

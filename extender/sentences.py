@@ -114,7 +114,7 @@ class _Choice:
         """Who would cost less, and why it is not to be."""
         costs = np.where(np.isnan(self.ranking.costs), np.inf, self.ranking.costs)
         row = int(costs.argmin())
-        if costs[row] < costs[0] and row != self.ranking.runner_up:
+        if costs[row] < costs[0] and self.ranking.ranks[row] > 1 and row != self.ranking.runner_up:
             offers = _joined([each.words for each in decisive(advantages(self.ranking, 0, row))])
             cheapest = f"{self._priced(row)} is the cheapest, but number {self.ranking.ranks[row]}"
             yield f"{cheapest}: {self.ranking.names[0]} offers {offers}."
@@ -142,10 +142,7 @@ def _unranked(named: str, pod: Pod | None, filtering: Filtering) -> Iterator[str
     if most is None:
         yield "There was no node to choose from."
         return
-    yield f"No node can take it, most often because of: {most.reason} ({_nodes(most.count)})."
-    helped = sum(each.count for each in filtering.rejected if each.resolvable)
-    if helped:
-        yield f"Evicting other pods could make room on {_nodes(helped)}."
+    yield f"No candidate can take it, most often because of: {most.reason} ({_nodes(most.count)})."
 
 
 def _where(named: str, pod: Pod | None, node: str) -> str:

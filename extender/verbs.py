@@ -9,7 +9,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from http import HTTPStatus
 from typing import Generic, Protocol, TypeVar
 
@@ -20,7 +20,7 @@ from cluster.cache import Cache
 from cluster.errors import RequestError
 from cluster.objects import Pod
 from cluster.snapshot import Snapshot
-from cluster.table import Rows
+from cluster.table import NodeTable, Rows
 from extender import protocol
 from extender.bind import Binder
 from extender.decisions import Decisions
@@ -160,8 +160,10 @@ class Verbs:
     ) -> Sequence[int]:
         """Leave out the nodes that refused the pod at its last binding, if others are left."""
         refused = self.binder.take_refused(request.pod.uid) if self.binder else frozenset()
+        if not refused:
+            return kept
         others = [index for index in kept if request.names[index] not in refused]
-        if not refused or not others:
+        if not others:
             return kept
         unresolvable.update((request.names[i], REFUSED_NODE) for i in kept if request.names[i] in refused)
         return others
@@ -174,8 +176,11 @@ class Verbs:
         totals = weighted_sum(terms, len(nodes))
         if self._decisions is not None:
             _after_the_answer(partial(self._decisions.ranked, request.pod, policy, nodes, terms, totals))
+        ranked = levels(totals)
+        if len(nodes) == len(request.names):
+            return protocol.encode_known_priorities(nodes.cluster.table, nodes.rows, ranked)
         scores = np.zeros(len(request.names), np.int64)
-        scores[known] = levels(totals)
+        scores[known] = ranked
         return protocol.encode_priorities(request.names, scores.tolist())
 
     async def _preempt(self, request: PreemptRequest) -> bytes:
@@ -191,7 +196,7 @@ class Verbs:
         """The newest snapshot and the rows in it of the request's nodes, -1 for a node that it lacks."""
         cache = self._cluster.cache
         snapshot = cache.snapshot()
-        rows = _lookup(snapshot, request)
+        rows = _rows_of(request.names, snapshot.nodes.cluster.table)
         unknown = [request.names[index] for index in np.flatnonzero(rows < 0).tolist()]
         if not unknown:
             return snapshot, rows
@@ -200,7 +205,7 @@ class Verbs:
             self._waited.update(dict.fromkeys(new))
             await asyncio.to_thread(cache.wait_for_nodes, new, _UNKNOWN_NODE_WAIT_SECONDS)
             snapshot = cache.snapshot()
-            rows = _lookup(snapshot, request)
+            rows = _rows_of(request.names, snapshot.nodes.cluster.table)
         missing = np.flatnonzero(rows < 0)
         if missing.size:
             self._metrics.unknown.inc(missing.size)
@@ -213,9 +218,10 @@ def _after_the_answer(record: Callable[[], None]) -> None:
     asyncio.get_running_loop().call_soon(record)
 
 
-def _lookup(snapshot: Snapshot, request: Request) -> Rows:
-    row_of = snapshot.row_of
-    return np.array([row_of.get(name, -1) for name in request.names], np.intp)
+@lru_cache(maxsize=16)
+def _rows_of(names: tuple[str, ...], table: NodeTable) -> Rows:
+    """Remembered, because the same nodes come again and again while no node changes."""
+    return table.rows_of_all(names)
 
 
 def _keep_all(request: Request) -> bytes:

@@ -1,7 +1,8 @@
 """What kube-scheduler checks itself, in its order, for planning and simulation without it.
 
-On the request path kube-scheduler has applied all of these already. Pods with volumes or resource claims are
-checked there for more than what is modelled here.
+On the request path kube-scheduler has applied all of these already. It checks more than is modelled here for
+pods with volumes, resource claims or needs of features that nodes declare, and it counts a pod that is
+nominated for a node as if it were there.
 """
 
 from scoring.filters.host_ports import HostPorts

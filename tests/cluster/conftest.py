@@ -1,5 +1,6 @@
 """A cache, a server that plays a script, and reflectors between them."""
 
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -50,6 +51,14 @@ def start(api: ScriptedApi, cache: Cache) -> Iterator[Start]:
 
 def watch_of(reflector: Reflector, resource: str) -> Watch:
     return next(each for each in reflector.watches if each.name == resource)
+
+
+def eventually(condition: Callable[[], bool]) -> None:
+    """For what changes without a notice."""
+    end = time.monotonic() + PATIENCE_SECONDS
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
 
 
 def wait_for_pods(cache: Cache, *uids: str) -> None:

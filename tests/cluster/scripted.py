@@ -21,6 +21,7 @@ from tests.builders import NamespaceBuilder, NodeBuilder, PodBuilder
 Built = NodeBuilder | PodBuilder | NamespaceBuilder
 
 PATIENCE_SECONDS = 60.0
+NO_STATUS = 0
 
 
 class Do(enum.Enum):
@@ -52,6 +53,11 @@ def refusal(status: int, message: str = "no") -> Answer:
 
 def watch(*chunks: bytes | Do) -> Answer:
     return Answer(chunks)
+
+
+def nothing_but(do: Do) -> Answer:
+    """Not even a status line."""
+    return Answer([do], NO_STATUS)
 
 
 def event(kind: str, built: Built) -> bytes:
@@ -151,8 +157,9 @@ class _Handler(BaseHTTPRequestHandler):
         query = {key: values[0] for key, values in parse_qs(address.query).items()}
         resource = address.path.removeprefix("/api/v1/")
         answer = self.api.answer(Request(resource, query, self.headers["Authorization"]))
-        if list(answer.chunks[:1]) == [Do.HOLD] and not query.get("watch"):
-            self.api.closing.wait()  # not even a status line
+        if answer.status == NO_STATUS:
+            self._do(answer.chunks[0])
+            return
         self.send_response(answer.status)
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()

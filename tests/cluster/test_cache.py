@@ -1,6 +1,7 @@
 """The cache against a naive one that adds everything up anew."""
 
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 
@@ -12,8 +13,9 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from cluster.cache import Cache
 from cluster.objects import Node, Pod
-from cluster.snapshot import Snapshot
-from tests.builders import NodeBuilder, PodBuilder, namespace, node, pod, offer_of
+from cluster.placed import group_of
+from cluster.snapshot import Offer, Snapshot
+from tests.builders import NodeBuilder, PodBuilder, namespace, node, offer_of, pod
 from tests.strategies import NODE_NAMES, nodes, plain_pods
 
 
@@ -75,7 +77,18 @@ class CacheMachine(RuleBasedStateMachine):
             requested = dict(zip(columns.resource_rows, columns.requested[:, row].tolist(), strict=True))
             assert _without_zeros(allocatable) == _without_zeros(dict(self.nodes[name].allocatable))
             assert _without_zeros(requested) == _without_zeros(self._requested(name))
-            assert np.array_equal(columns.price[row], offer_of(self.nodes[name]), equal_nan=True)
+            offer = [columns.price[row], columns.median_price[row], columns.interruption_rate[row]]
+            offer.append(columns.durable[row])
+            assert np.array_equal(offer, offer_of(self.nodes[name]), equal_nan=True)
+            assert columns.cluster.table.nodes[row] == self.nodes[name]
+
+    @invariant()
+    def groups_are_what_a_naive_count_says(self) -> None:
+        placed = [each for each in self.pods.values() if each.node_name and not each.finished]
+        groups = self.cache.snapshot().nodes.cluster.placed.groups
+        assert groups.keys() == {group_of(each) for each in placed}
+        for group, counts in groups.items():
+            assert counts == Counter(each.node_name for each in placed if group_of(each) == group)
 
     @invariant()
     def what_was_handed_out_never_changes(self) -> None:
@@ -178,7 +191,7 @@ def test_a_batch_that_fails_shows_what_it_did() -> None:
 
 
 def test_a_price_that_cannot_be_told_changes_nothing() -> None:
-    def broken(_: Node) -> float:
+    def broken(_: Node) -> Offer:
         raise ZeroDivisionError
 
     cache = Cache(broken)
@@ -191,10 +204,15 @@ def test_a_price_that_cannot_be_told_changes_nothing() -> None:
 def test_waiting_for_a_node_ends_when_it_comes() -> None:
     cache = Cache(offer_of)
     assert not cache.wait_for_nodes(["a"], timeout=0)
-    applying = threading.Timer(0.01, cache.apply_node, [node("a").build()])
-    applying.start()
-    assert cache.wait_for_nodes(["a"], timeout=30)
-    applying.join()
+    found: list[bool] = []
+    waiting = threading.Thread(target=lambda: found.append(cache.wait_for_nodes(["a", "b"], timeout=600)))
+    waiting.daemon = True
+    waiting.start()
+    cache.apply_node(node("a").build())
+    with cache.batch():
+        cache.apply_node(node("b").build())
+    waiting.join(30)
+    assert found == [True]
 
 
 def test_counts() -> None:

@@ -8,7 +8,7 @@ import yaml
 from cluster.cache import Cache
 from cluster.errors import ClusterFileError
 from cluster.files import load
-from tests.builders import NamespaceBuilder, NodeBuilder, PodBuilder, namespace, node, pod, offer_of
+from tests.builders import NamespaceBuilder, NodeBuilder, PodBuilder, namespace, node, offer_of, pod
 
 Built = NodeBuilder | PodBuilder | NamespaceBuilder
 

@@ -6,8 +6,9 @@ import pytest
 from kubernetes.client import ApiClient, Configuration
 
 from cluster.cache import Cache
+from cluster.objects import Node
 from cluster.reflector import Reflector
-from tests.builders import namespace, node, pod
+from tests.builders import namespace, node, offer_of, pod
 from tests.cluster.conftest import QUIET, Start, wait_for_pods, watch_of
 from tests.cluster.scripted import (
     Answer,
@@ -16,6 +17,7 @@ from tests.cluster.scripted import (
     bookmark,
     error_event,
     event,
+    nothing_but,
     page,
     page_of,
     refusal,
@@ -51,7 +53,7 @@ def test_only_pods_that_have_not_ended_are_asked_for(api: ScriptedApi, start: St
 
 
 def test_it_is_synced_only_when_all_three_lists_are_complete(api: ScriptedApi, start: Start) -> None:
-    api.script("namespaces", lists=[refusal(500)] * 3 + [page_of([], token="more"), watch(Do.HOLD)])
+    api.script("namespaces", lists=[refusal(500)] * 3 + [page_of([], token="more"), nothing_but(Do.HOLD)])
     reflector = start(synced=False)
     api.wait_for_watch("nodes", 1)
     api.wait_for_watch("pods", 1)
@@ -148,11 +150,30 @@ def test_a_list_that_expires_begins_anew_with_larger_pages(
 
 
 def test_a_relist_that_is_under_way_is_not_seen(api: ScriptedApi, cache: Cache, start: Start) -> None:
-    lists = [page(node("a")), page(node("b"), token="t1"), watch(Do.HOLD)]
+    lists = [page(node("a")), page(node("b"), token="t1"), nothing_but(Do.HOLD)]
     api.script("nodes", lists=lists, watches=[refusal(410)])
     start()
     api.wait_for(lambda: any("continue" in request.query for request in api.requests("nodes")))
     assert list(cache.snapshot().nodes.names) == ["a"]
+
+
+def test_a_relist_is_seen_all_at_once(api: ScriptedApi) -> None:
+    seen: list[tuple[str, ...]] = []
+
+    class Observed(Cache):
+        def apply_node(self, node: Node) -> None:
+            super().apply_node(node)
+            seen.append(tuple(self.snapshot().nodes.names))
+
+    cache = Observed(offer_of)
+    lists = [page(node("a"), node("b")), page(node("b").cpu(9), node("c"))]
+    api.script("nodes", lists=lists, watches=[refusal(410)])
+    reflector = Reflector(ApiClient(Configuration(host=api.url)), cache, QUIET)
+    reflector.start()
+    api.wait_for_watch("nodes", 2)
+    reflector.stop()
+    assert seen == [(), (), ("a", "b"), ("a", "b")]
+    assert set(cache.snapshot().nodes.names) == {"b", "c"}
 
 
 def test_tokens_are_renewed_for_each_request(api: ScriptedApi, cache: Cache) -> None:

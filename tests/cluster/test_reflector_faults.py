@@ -5,7 +5,6 @@ import threading
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Any
 
 import pytest
 from cryptography import x509
@@ -14,11 +13,22 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from kubernetes.client import ApiClient, Configuration
 
 from cluster.cache import Cache
+from cluster.errors import ApiError
+from cluster.objects import Node, read_node
 from cluster.reflector import Reflector
+from cluster.snapshot import Offer
 from cluster.streams import Streams
 from cluster.watch import Pace, Resource, Watch
-from tests.builders import node, pod
-from tests.cluster.conftest import IMPATIENT, QUIET, Start, wait_for_nodes, wait_for_pods, watch_of
+from tests.builders import node, offer_of, pod
+from tests.cluster.conftest import (
+    IMPATIENT,
+    QUIET,
+    Start,
+    eventually,
+    wait_for_nodes,
+    wait_for_pods,
+    watch_of,
+)
 from tests.cluster.scripted import (
     PATIENCE_SECONDS,
     Answer,
@@ -27,6 +37,7 @@ from tests.cluster.scripted import (
     bookmark,
     error_event,
     event,
+    nothing_but,
     page,
     page_of,
     refusal,
@@ -104,6 +115,7 @@ def test_a_garbage_line_leads_to_a_new_list(
         pytest.param(Answer([b'{"metadata":', Do.RESET]), id="half a list"),
         pytest.param(Answer([b"<html>bad gateway</html>"], 502), id="a refusal that is no status"),
         pytest.param(refusal(429, "too many requests"), id="too many requests"),
+        pytest.param(nothing_but(Do.RESET), id="a reset before the first word"),
     ],
 )
 def test_a_list_that_cannot_be_read_is_asked_for_again(
@@ -172,12 +184,12 @@ def test_what_is_deleted_goes_even_if_it_is_unreadable(api: ScriptedApi, cache: 
 def test_a_failure_of_our_own_does_not_end_the_thread(api: ScriptedApi) -> None:
     errors = iter([ZeroDivisionError()])
 
-    def price_once_broken(_: object) -> float:
+    def once_broken(listed: Node) -> Offer:
         for error in errors:
             raise error
-        return 1.0
+        return offer_of(listed)
 
-    cache = Cache(price_once_broken)
+    cache = Cache(once_broken)
     api.script("nodes", lists=[page(), page(node("a"))], watches=[watch(event("ADDED", node("a")))])
     reflector = Reflector(ApiClient(Configuration(host=api.url)), cache, QUIET)
     reflector.start()
@@ -187,7 +199,7 @@ def test_a_failure_of_our_own_does_not_end_the_thread(api: ScriptedApi) -> None:
 
 
 def test_what_is_wrong_is_told_until_it_is_over(api: ScriptedApi, start: Start) -> None:
-    api.script("nodes", lists=[refusal(403, "nodes is forbidden"), watch(Do.HOLD)])
+    api.script("nodes", lists=[refusal(403, "nodes is forbidden"), nothing_but(Do.HOLD)])
     reflector = start(synced=False)
     api.wait_for(lambda: lists(api, "nodes") == 2)
     assert reflector.troubles()["nodes"] == "the API server answers 403: nodes is forbidden"
@@ -199,6 +211,14 @@ def test_trouble_is_over_when_the_server_answers(api: ScriptedApi, start: Start)
     reflector = start()
     api.wait_for_watch("nodes", 1)
     assert "nodes" not in reflector.troubles()
+    assert watch_of(reflector, "nodes").errors == 1
+
+
+def test_trouble_is_over_when_a_watch_is_accepted(api: ScriptedApi, start: Start) -> None:
+    api.script("nodes", watches=[refusal(503)])
+    reflector = start()
+    api.wait_for_watch("nodes", 2)
+    eventually(lambda: not reflector.troubles())  # the watch itself stays silent
     assert watch_of(reflector, "nodes").errors == 1
 
 
@@ -219,23 +239,42 @@ def test_a_server_that_is_not_there_yet(cache: Cache) -> None:
     assert watch_of(reflector, "nodes").errors > 0
 
 
-def test_pauses_double_up_to_a_limit_and_vary(api: ScriptedApi) -> None:
-    class Pauses(threading.Event):
-        def __init__(self) -> None:
-            super().__init__()
-            self.seconds: list[float] = []
+class Pauses(threading.Event):
+    """Does not wait, but notes how long it should; set after so many times."""
 
-        def wait(self, timeout: float | None = None) -> bool:
-            self.seconds.append(timeout or 0)
-            if len(self.seconds) == 60:
-                self.set()
-            return self.is_set()
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self._most = most
+        self.seconds: list[float] = []
 
-    pauses = Pauses()
-    api.script("nodes", lists=[refusal(500)] * 60)
-    streams = Streams(ApiClient(Configuration(host=api.url)), 10)
-    Watch(nothing("nodes"), streams, Pace(), pauses).run()
+    def wait(self, timeout: float | None = None) -> bool:
+        self.seconds.append(timeout or 0)
+        if len(self.seconds) == self._most:
+            self.set()
+        return self.is_set()
+
+
+def watch_nodes(api: ScriptedApi, pauses: Pauses) -> None:
+    """List and watch nodes in this thread until `pauses` is set."""
+    cache = Cache(offer_of)
+    nodes = Resource(
+        name="nodes",
+        key=lambda identity: identity.name,
+        read=read_node,
+        apply=cache.apply_node,
+        remove=cache.remove_node,
+        retain=cache.retain_nodes,
+        batch=cache.batch,
+    )
+    streams = Streams(ApiClient(Configuration(host=api.url)), PATIENCE_SECONDS)
+    Watch(nodes, streams, Pace(), pauses).run()
     streams.close()
+
+
+def test_pauses_double_up_to_a_limit_and_vary(api: ScriptedApi) -> None:
+    pauses = Pauses(60)
+    api.script("nodes", lists=[refusal(500)] * 60)
+    watch_nodes(api, pauses)
     full = [min(30.0, 0.5 * 2**number) for number in range(60)]
     assert all(whole / 2 <= pause <= whole for pause, whole in zip(pauses.seconds, full, strict=True))
     assert len(set(pauses.seconds)) > 50
@@ -243,14 +282,12 @@ def test_pauses_double_up_to_a_limit_and_vary(api: ScriptedApi) -> None:
     assert max(pauses.seconds[10:]) > 25
 
 
-def nothing(name: str) -> Resource:
-    def ignore(_: Any) -> None:
-        pass
-
-    cache = Cache(lambda _: 0.0)
-    return Resource(
-        name=name, key=str, read=str, apply=ignore, remove=ignore, retain=ignore, batch=cache.batch
-    )
+def test_pauses_are_short_again_after_a_watch_that_worked(api: ScriptedApi) -> None:
+    pauses = Pauses(4)
+    api.script("nodes", lists=[refusal(500)] * 3 + [page()], watches=[watch(bookmark(2)), refusal(500)])
+    watch_nodes(api, pauses)
+    assert pauses.seconds[2] >= 1
+    assert pauses.seconds[3] <= 0.5
 
 
 @pytest.mark.parametrize("encrypted", [False, True], ids=["plain", "TLS"])
@@ -263,7 +300,7 @@ def test_stopping_ends_threads_that_wait_for_the_server(
     configuration.host = server.url
     if blocked_in == "a list":
         for resource in server.scripts:
-            server.script(resource, lists=[watch(Do.HOLD)])
+            server.script(resource, lists=[nothing_but(Do.HOLD)])
     reflector = Reflector(ApiClient(configuration), cache, QUIET)
     reflector.start()
     for resource in server.scripts:
@@ -275,6 +312,14 @@ def test_stopping_ends_threads_that_wait_for_the_server(
     assert not any(thread.is_alive() for thread in reflector._threads)
     assert not any(watch.errors for watch in reflector.watches)
     server.close()
+
+
+def test_nothing_is_read_after_the_end(api: ScriptedApi) -> None:
+    streams = Streams(ApiClient(Configuration(host=api.url)), PATIENCE_SECONDS)
+    streams.page("nodes", {})
+    streams.close()
+    with pytest.raises(ApiError):
+        streams.page("nodes", {})
 
 
 def test_stopping_ends_a_pause(api: ScriptedApi, start: Start) -> None:

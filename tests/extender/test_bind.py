@@ -135,6 +135,8 @@ def test_again_for_the_same_node_is_no_error_and_for_another_is(bench: Bench) ->
     assert bench.bind(_HUNGRY[0]) == [""]
     assert bench.requested() == 1
     assert bench.bind(_HUNGRY[0], to="other")[0]
+    assert bench.requested() == 1
+    assert bench.requested("other") == 0
 
 
 def test_a_binding_that_fails_gives_the_place_back(bench: Bench) -> None:

@@ -43,7 +43,7 @@ def test_names_are_sent_instead_of_whole_nodes(extender: Object) -> None:
 
 def test_only_verbs_that_the_service_answers_are_configured(extender: Object) -> None:
     verbs = {key: value for key, value in extender.items() if key.endswith("Verb")}
-    assert verbs == {"filterVerb": "filter", "prioritizeVerb": "prioritize"}
+    assert verbs == {"filterVerb": "filter", "prioritizeVerb": "prioritize", "preemptVerb": "preempt"}
 
 
 def test_https_is_verified(extender: Object) -> None:
