@@ -9,11 +9,9 @@ import resource
 import sys
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
 from bench import planner_cases
 from bench.planner_cases import Object
-from cluster.cache import Cache
 from extender import config
 from planner.greedy import greedy
 from planner.planner import plan
@@ -21,7 +19,7 @@ from planner.problem import money, placed_counts
 from planner.worker import Worker
 
 _BOUND_SECONDS = 120.0
-_HEAD = f"{'case':34} {'pods':>6} {'nodes':>6} {'placed':>6} {'seconds':>8} {'price/bound':>11} {'greedy':>7}  engine"
+_HEAD = "case                                 pods  nodes placed  seconds price/bound  greedy  engine"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -30,8 +28,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=10.0, help="for each of those (default: 10)")
     options = parser.parse_args(arguments)
     worker = Worker()
-    print(_HEAD)
     try:
+        # The first problem also loads the solvers.
+        _measure(worker, "warming up", planner_cases.synthetic(20, 5, 4), 1.0)
+        print(_HEAD)
         _large(worker)
         _public(worker, options.seeds, options.seconds)
     finally:
@@ -49,11 +49,9 @@ def _large(worker: Worker) -> None:
 
 
 def _public(worker: Worker, seeds: int, seconds: float) -> None:
-    data: Path | None = planner_cases.data_directory()
+    data = planner_cases.data_directory()
     if data is None:
-        print(
-            "skipped: openb and the priced clusters need public data, and TRADEWIND_DATA does not say where"
-        )
+        print("skipped: openb and the priced clusters need the data of $TRADEWIND_DATA")
         return
     _measure(worker, "openb, all pods of the trace at once", planner_cases.openb(data), 2.5)
     for nodes in (100, 200):
@@ -62,10 +60,9 @@ def _public(worker: Worker, seeds: int, seconds: float) -> None:
 
 
 def _measure(worker: Worker, name: str, objects: Sequence[Object], seconds: float) -> None:
-    cache: Cache = planner_cases.filled(objects)
+    cache = planner_cases.filled(objects)
     policies = config.DEFAULT.policies()
     snapshot, pods = cache.snapshot(), cache.all_pods()
-    worker.start()
     started = time.monotonic()
     planned = plan(snapshot, pods, policies.of, worker, seconds)
     took = time.monotonic() - started
@@ -75,11 +72,9 @@ def _measure(worker: Worker, name: str, objects: Sequence[Object], seconds: floa
     bound = worker.lower_bound(problem, planned.assignment, _BOUND_SECONDS)
     ratio = f"{planned.plan.hourly_cost / bound:11.3f}" if bound else f"{'unknown':>11}"
     peer = f"{money(problem, floor) / bound:7.3f}" if bound and whole else f"{'-':>7}"
-    print(
-        f"{name:34} {problem.pods:6} {len(problem.node_names):6} {len(placements):6} {took:8.2f} {ratio} {peer}"
-        f"  {planned.plan.engine}{'; ' + planned.failure if planned.failure else ''}",
-        flush=True,
-    )
+    sizes = f"{problem.pods:6} {len(problem.node_names):6} {len(placements):6}"
+    engine = "; ".join(filter(None, (planned.plan.engine, planned.failure)))
+    print(f"{name:34} {sizes} {took:8.2f} {ratio} {peer}  {engine}", flush=True)
 
 
 if __name__ == "__main__":

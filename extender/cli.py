@@ -1,5 +1,6 @@
 """The command line: `tradewind serve`, `tradewind explain`, `tradewind plan`,
-`tradewind check-config`."""
+`tradewind check-config`.
+"""
 
 import argparse
 import os

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from planner import covering, exact, flow, windows
 from planner.greedy import fill
-from planner.plan import valid_part
+from planner.plan import assignment_of, valid_order
 from planner.problem import Assignment, Outcome, Problem, value
 from planner.state import State
 
@@ -58,7 +58,7 @@ class _Best:
 
     def offer(self, assignment: Assignment, engine: str, *, checked: bool = True) -> bool:
         """Take it if it is better; whether all of it could be bound."""
-        kept = assignment if checked else valid_part(self._problem, assignment)
+        kept = assignment if checked else assignment_of(valid_order(self._problem, assignment))
         whole = kept == assignment
         if not whole:
             kept = fill(State(self._problem).load(kept)).assignment

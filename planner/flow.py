@@ -24,7 +24,7 @@ _UNSCHEDULED = 4 * _SCALE
 
 
 def place(problem: Problem, deadline: float) -> Assignment:
-    """The best of a few rounds, at least one of them done before the deadline; valid, as every pod was looked at when it was fitted."""
+    """The best of the rounds before the deadline, of one at least; valid, as all pods were fitted."""
     kinds = _kinds(problem)
     places = _places(problem)
     slope = np.where(problem.in_use, 0.0, problem.price / np.maximum(places, 1))

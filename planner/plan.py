@@ -1,14 +1,24 @@
 """A plan: where each waiting pod goes, in an order in which kube-scheduler can bind them, or why nowhere."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from planner.batch import Batch
 from planner.greedy import depths
-from planner.problem import Assignment, Problem, money
+from planner.problem import Assignment, Problem
 from planner.state import State
+
+
+class Step(NamedTuple):
+    """One pod of a class is bound to a node."""
+
+    number: int  # of the class
+    row: int
+    wave: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,50 +39,51 @@ class Plan:
     engine: str  # which of the engines found it
 
 
-def make_plan(batch: Batch, assignment: Assignment, unplaced: Mapping[str, str], engine: str) -> Plan:
-    steps = binding_order(batch.problem, assignment)
+def make_plan(batch: Batch, order: Sequence[Step], unplaced: Mapping[str, str], engine: str) -> Plan:
     taken = [0] * len(batch.groups)
     placements = []
-    used = batch.problem.in_use.copy()
-    for index, row, wave in steps:
+    for index, row, wave in order:
         pod = batch.groups[index].pods[taken[index]]
         taken[index] += 1
-        used[row] = True
         node = batch.problem.node_names[row]
         placements.append(Placement(pod=str(pod), uid=pod.uid, node=node, wave=wave))
+    used = batch.problem.in_use.copy()
+    used[[step.row for step in order]] = True
     return Plan(
         generation=batch.snapshot.generation,
         placements=tuple(placements),
         unplaced=unplaced,
         nodes_used=int(np.count_nonzero(used)),
-        hourly_cost=money(batch.problem, assignment),
+        hourly_cost=float(batch.problem.price[used].sum()),
         engine=engine,
     )
 
 
-def valid_part(problem: Problem, assignment: Assignment) -> Assignment:
-    """What of it can be bound one after the other; all of it, unless pods wait for each other in a circle.
+def valid_order(problem: Problem, assignment: Assignment) -> list[Step]:
+    """An order for all of it, unless pods wait for each other in a circle: these are left out.
 
     A gang that then falls short is dropped as a whole, until nothing more falls.
     """
     while True:
-        kept: dict[tuple[int, int], int] = {}
-        for index, row, _ in binding_order(problem, assignment):
-            kept[index, row] = kept.get((index, row), 0) + 1
+        order = binding_order(problem, assignment)
+        kept = assignment_of(order)
         short = {
             index
             for gang in problem.gangs
             if sum(pods for (i, _), pods in kept.items() if i in gang.classes) < gang.least
             for index in gang.classes
         }
-        after = {key: pods for key, pods in kept.items() if key[0] not in short}
-        if after == dict(assignment):
-            return after
-        assignment = after
+        assignment = {key: pods for key, pods in kept.items() if key[0] not in short}
+        if assignment == kept:
+            return order
 
 
-def binding_order(problem: Problem, assignment: Assignment) -> list[tuple[int, int, int]]:
-    """(class, row, wave) of every pod; those that can never be bound are left out.
+def assignment_of(order: Sequence[Step]) -> Assignment:
+    return Counter((step.number, step.row) for step in order)
+
+
+def binding_order(problem: Problem, assignment: Assignment) -> list[Step]:
+    """Every pod; those that can never be bound are left out.
 
     Anchors come before their followers. Where a class wants to be with itself, the first of it may have to
     come before others that it would accept too.
@@ -86,19 +97,19 @@ def binding_order(problem: Problem, assignment: Assignment) -> list[tuple[int, i
     return steps
 
 
-def _bind(problem: Problem, assignment: Assignment, depth: Sequence[int]) -> list[tuple[int, int, int]]:
+def _bind(problem: Problem, assignment: Assignment, depth: Sequence[int]) -> list[Step]:
     state = State(problem)
     # Who needs most beyond its request, for its limit, comes first and finds the most free.
     slack = [int((each.needs - each.requests).max(initial=0)) for each in problem.classes]
     order = sorted(assignment.items(), key=lambda item: (depth[item[0][0]], -slack[item[0][0]], item[0]))
     waiting = dict(order)
-    steps: list[tuple[int, int, int]] = []
+    steps: list[Step] = []
     bound = True
     while waiting and bound:
         bound = False
         for index, row in list(waiting):
             pods = _bindable(state, index, row, waiting[index, row], plain=not slack[index])
-            steps.extend([(index, row, max(depth[index], 0))] * pods)
+            steps.extend([Step(index, row, max(depth[index], 0))] * pods)
             bound |= pods > 0
             waiting[index, row] -= pods
             if not waiting[index, row]:

@@ -7,7 +7,7 @@ from cluster.objects import Pod
 from cluster.snapshot import Snapshot
 from planner.batch import Batch, PolicyOf, make_batch
 from planner.greedy import greedy
-from planner.plan import Plan, make_plan, valid_part
+from planner.plan import Plan, assignment_of, make_plan, valid_order
 from planner.problem import Assignment
 from planner.reasons import reasons
 from planner.worker import Worker
@@ -29,6 +29,7 @@ def plan(
     assignment, engine, failure = greedy(batch.problem), "greedy", ""
     if worker is not None and batch.groups:
         (assignment, engine), failure = worker.solve(batch.problem, assignment, seconds)
-    assignment = valid_part(batch.problem, assignment)
+    order = valid_order(batch.problem, assignment)
+    assignment = assignment_of(order)
     unplaced = {**batch.refused, **reasons(batch, assignment)}
-    return Planned(make_plan(batch, assignment, unplaced, engine), batch, assignment, failure)
+    return Planned(make_plan(batch, order, unplaced, engine), batch, assignment, failure)

@@ -108,9 +108,21 @@ class State:
             return False
         if not self.ties[index]:
             return True
+        # Looked at for every pod with a spread: far quicker than the arrays of one node.
+        if not all(self._is_level(number, index, row) for kind, number in self.ties[index] if kind == "skew"):
+            return False
         room = np.full(1, 1, np.int64)
         self._apply_ties(index, room, row)
         return bool(room[0])
+
+    def _is_level(self, number: int, index: int, row: int) -> bool:
+        each = self.problem.skews[number]
+        code = each.codes[row]
+        if index != each.bearer:
+            return True
+        pods = self._skews[number][:-1]
+        least = pods[each.eligible].min(initial=_ENDLESS) if each.enough else 0
+        return bool(code >= 0 and pods[code] + each.itself - least <= each.most)
 
     def add(self, index: int, row: int, pods: int) -> None:
         """Put so many pods there, or take them away where negative; whether they fit is not looked at."""
@@ -172,8 +184,8 @@ class State:
                     self._exclude(problem.exclusions[number], self._exclusions[number], index, room, row)
                 case "attraction":
                     self._attract(problem.attractions[number], self._attractions[number], index, room, row)
-                case "skew":
-                    self._level(problem.skews[number], self._skews[number], index, room, row)
+                case "skew" if row is None:
+                    self._level(problem.skews[number], self._skews[number], index, room)
                 case "cap":
                     _limit(problem.caps[number], self._caps[number], room, row)
                 case "floor":
@@ -202,11 +214,10 @@ class State:
             room[(codes < 0) if first else (count[codes] <= 0)] = 0
 
     @staticmethod
-    def _level(each: Skew, counts: Amounts, index: int, room: Amounts, row: int | None) -> None:
+    def _level(each: Skew, counts: Amounts, index: int, room: Amounts) -> None:
         if index != each.bearer:
             return
-        codes = each.codes if row is None else each.codes[row : row + 1]
-        counting = each.counting if row is None else each.counting[row : row + 1]
+        codes, counting = each.codes, each.counting
         pods = counts[:-1]
         least = pods[each.eligible].min() if each.enough and each.eligible.any() else 0
         headroom = np.append(each.most + least - pods, 0)[codes]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from planner.exact import solve
-from planner.plan import valid_part
+from planner.plan import assignment_of, valid_order
 from planner.problem import Assignment, Problem, value
 from planner.state import State
 
@@ -59,7 +59,7 @@ def _resolve(problem: Problem, best: Assignment, rows: Sequence[int], seconds: f
     if solution is None:
         return None
     whole = {**fixed, **solution.assignment}
-    return valid_part(problem, whole) if _tied(base) else whole
+    return assignment_of(valid_order(problem, whole)) if _tied(base) else whole
 
 
 def _tied(state: State) -> bool:

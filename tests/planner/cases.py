@@ -8,7 +8,7 @@ from planner.batch import Batch, make_batch
 from planner.check import gangs_kept, violations
 from planner.engine import optimise
 from planner.greedy import greedy
-from planner.plan import Plan, make_plan
+from planner.plan import Plan, make_plan, valid_order
 from planner.problem import Outcome
 from planner.reasons import reasons
 from tests.builders import NodeBuilder, PodBuilder, node, offer_of, pod
@@ -42,7 +42,7 @@ def planned(
     if solve:
         optimise(batch.problem, found[0].assignment, seconds, found.append)
     unplaced = {**batch.refused, **reasons(batch, found[-1].assignment)}
-    plan = make_plan(batch, found[-1].assignment, unplaced, found[-1].engine)
+    plan = make_plan(batch, valid_order(batch.problem, found[-1].assignment), unplaced, found[-1].engine)
     assert list(gangs_kept(cache.all_pods(), plan)) == []
     assert violations(cache, policy_of, plan) == []
     return plan

@@ -8,7 +8,7 @@ import pytest
 from planner.check import gangs_kept, violations
 from planner.engine import optimise
 from planner.greedy import greedy
-from planner.plan import make_plan
+from planner.plan import make_plan, valid_order
 from planner.problem import Outcome, value
 from planner.reasons import reasons
 from tests.planner.brute_force import best_value, draw_cluster
@@ -30,7 +30,7 @@ def test_plans_are_valid_and_the_best(chunk: int) -> None:
         optimise(batch.problem, floor, 10, found.append)
         for assignment, engine in (found[0], found[-1]):
             unplaced = {**batch.refused, **reasons(batch, assignment)}
-            plan = make_plan(batch, assignment, unplaced, engine)
+            plan = make_plan(batch, valid_order(batch.problem, assignment), unplaced, engine)
             fresh = filled(nodes, pods)
             assert list(gangs_kept(fresh.all_pods(), plan)) == [], f"seed {seed}, {engine}"
             assert violations(fresh, policy_of, plan) == [], f"seed {seed}, {engine}"
