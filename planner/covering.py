@@ -5,7 +5,7 @@ to place. Here the whole set is chosen at once, then filled, and chosen again wi
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -69,7 +69,7 @@ def rounded(problem: Problem, floor: Assignment, open_rows: Mask, deadline: floa
     size = np.maximum(problem.free[:, open_rows].max(axis=1, initial=1), 1)[:, None]
     _follow(state, relaxed, order, open_rows, size)
     for index in order:
-        _best_fit(state, index, open_rows, size, _alignment)
+        _best_fit(state, index, open_rows, size)
     fill(state)
     while repack(state) and time.monotonic() < deadline:
         pass
@@ -89,7 +89,7 @@ def _follow(state: State, relaxed: Relaxation, order: Sequence[int], open_rows: 
             here = np.zeros_like(open_rows)
             here[list(relaxed.groups[at])] = True
             before = state.left[index]
-            _best_fit(state, index, here & open_rows, size, _leftover, keep=before - pods)
+            _best_fit(state, index, here & open_rows, size, keep=before - pods)
             lump[at] -= before - state.left[index]
 
 
@@ -148,11 +148,10 @@ def _best_fit(
     index: int,
     open_rows: Mask,
     size: Floats,
-    rank: Callable[[Floats, Floats], Floats],
     *,
     keep: int = 0,
 ) -> None:
-    """To the open nodes that rank first, until no more than `keep` pods of the class are left."""
+    """To the open nodes where it aligns best, until no more than `keep` pods of the class are left."""
     while state.left[index] > keep:
         room = state.room(index)
         room[~open_rows] = 0
@@ -160,7 +159,7 @@ def _best_fit(
         if not rows.size:
             return
         request = state.problem.classes[index].requests[:, None] / size
-        row = int(rows[np.argmin(rank(request, state.free[:, rows] / size))])
+        row = int(rows[np.argmin(_alignment(request, state.free[:, rows] / size))])
         state.add(index, row, min(int(room[row]), state.left[index] - keep))
 
 
@@ -168,8 +167,3 @@ def _alignment(request: Floats, free: Floats) -> Floats:
     """First where what is free has the proportions of the pod: else one resource runs out before others."""
     length = np.sqrt((free**2).sum(axis=0)) + 1e-12
     return np.asarray(-(request * free).sum(axis=0) / length)
-
-
-def _leftover(_request: Floats, free: Floats) -> Floats:
-    """First where the least is left: what remains elsewhere stays in one piece."""
-    return np.asarray(free.sum(axis=0))

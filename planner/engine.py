@@ -10,7 +10,7 @@ from planner.problem import Assignment, Outcome, Problem, value
 from planner.state import State
 
 # Variables up to which CP-SAT gets the whole batch at once.
-_WHOLE = 2500
+_WHOLE = 1500
 # Beyond so many pods a covering round takes too long; nodes are then small against the batch anyway.
 _COVERED = 5000
 
@@ -27,13 +27,13 @@ def optimise(problem: Problem, floor: Assignment, seconds: float, report: Report
     rows = _rows_that_matter(problem)
     if rows is not None:
         counts = {index: each.count for index, each in enumerate(problem.classes)}
-        found = exact.solve(State(problem), rows, counts, seconds=seconds * 0.6, hint=floor)
+        found = exact.solve(State(problem), rows, counts, seconds=seconds * 0.4, hint=floor)
         if found is not None:
             complete = best.offer(found.assignment, "exact", checked=False)
             if found.optimal and complete:
                 report(Outcome(best.assignment, "exact"))
                 return
-    elif problem.pods > _COVERED:
+    if problem.pods > _COVERED:
         best.offer(flow.place(problem, started + seconds * 0.5), "flow")
     else:
         best.offer(covering.cover(problem, floor, started + seconds * 0.6), "covering")
