@@ -12,6 +12,9 @@ from planner.greedy import depths
 from planner.problem import Assignment, Problem
 from planner.state import State
 
+# How many pods of a class that wants to be with itself are tried as the first of it.
+_STARTS = 20
+
 
 class Step(NamedTuple):
     """One pod of a class is bound to a node."""
@@ -89,19 +92,25 @@ def binding_order(problem: Problem, assignment: Assignment) -> list[Step]:
     come before others that it would accept too.
     """
     depth = depths(problem)
-    steps = _bind(problem, assignment, depth)
+    steps = _bind(problem, assignment, depth, None)
     starters = frozenset().union(*(each.starters for each in problem.attractions))
-    if len(steps) < sum(assignment.values()) and starters:
-        early = [-1 if index in starters else each for index, each in enumerate(depth)]
-        steps = max(steps, _bind(problem, assignment, early), key=len)
+    for first in [key for key in assignment if key[0] in starters][:_STARTS]:
+        if len(steps) == sum(assignment.values()):
+            break
+        steps = max(steps, _bind(problem, assignment, depth, first), key=len)
     return steps
 
 
-def _bind(problem: Problem, assignment: Assignment, depth: Sequence[int]) -> list[Step]:
+def _bind(
+    problem: Problem, assignment: Assignment, depth: Sequence[int], first: tuple[int, int] | None
+) -> list[Step]:
     state = State(problem)
     # Who needs most beyond its request, for its limit, comes first and finds the most free.
     slack = [int((each.needs - each.requests).max(initial=0)) for each in problem.classes]
-    order = sorted(assignment.items(), key=lambda item: (depth[item[0][0]], -slack[item[0][0]], item[0]))
+    order = sorted(
+        assignment.items(),
+        key=lambda item: (item[0] != first, depth[item[0][0]], -slack[item[0][0]], item[0]),
+    )
     waiting = dict(order)
     steps: list[Step] = []
     bound = True
@@ -109,7 +118,7 @@ def _bind(problem: Problem, assignment: Assignment, depth: Sequence[int]) -> lis
         bound = False
         for index, row in list(waiting):
             pods = _bindable(state, index, row, waiting[index, row], plain=not slack[index])
-            steps.extend([Step(index, row, max(depth[index], 0))] * pods)
+            steps.extend([Step(index, row, depth[index])] * pods)
             bound |= pods > 0
             waiting[index, row] -= pods
             if not waiting[index, row]:
