@@ -27,7 +27,7 @@ _GONE = "gone"  # a node that pods were on and that is no more
 
 
 @dataclass(frozen=True, kw_only=True)
-class RandomCluster:
+class ClusterObjects:
     namespaces: Sequence[Object]
     nodes: Sequence[Object]
     placed: Sequence[Object]  # on nodes when they are created
@@ -37,7 +37,7 @@ class RandomCluster:
     relabelled: Sequence[tuple[str, dict[str, str]]]  # paths of pods whose labels change once they are stored
 
 
-def random_cluster(seed: int, waiting: int, *, comparisons: bool = False) -> RandomCluster:
+def random_cluster(seed: int, waiting: int, *, comparisons: bool = False) -> ClusterObjects:
     """With `comparisons` tolerations may compare numbers, which the API refuses unless a gate is open."""
     rng = Random(seed)  # noqa: S311  a cluster that can be made again, not a secret
     namespaces = [f"oracle-{seed}-{index}" for index in range(3)]
@@ -50,14 +50,14 @@ def random_cluster(seed: int, waiting: int, *, comparisons: bool = False) -> Ran
         _pod(rng, f"waiting-{number}", namespaces, node_names, comparisons=comparisons)
         for number in range(waiting)
     ]
-    return RandomCluster(
+    return ClusterObjects(
         namespaces=[_namespace(rng, name) for name in namespaces],
         nodes=nodes,
         placed=placed,
         waiting=pods,
         finished=[path(pod) for pod in lasting if rng.random() < 0.08],
         deleting=[path(pod) for pod in lasting if rng.random() < 0.1],
-        relabelled=[(path(pod), pod_labels(rng)) for pod in (*lasting, *pods) if rng.random() < 0.1],
+        relabelled=[(path(pod), pod_labels(rng)) for pod in (*lasting, *pods) if rng.random() < 0.2],
     )
 
 

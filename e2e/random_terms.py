@@ -156,7 +156,7 @@ def _label_keys(rng: Random, selector: Object | None, fields: Sequence[str]) -> 
     spoken_of = {each["key"] for each in selector.get("matchExpressions", ())}
     left = sorted(_POD_LABELS.keys() - selector.get("matchLabels", {}).keys() - spoken_of)
     rng.shuffle(left)
-    return {field: [key] for field, key in zip(fields, left, strict=False) if rng.random() < 0.2}
+    return {field: [key] for field, key in zip(fields, left, strict=False) if rng.random() < 0.35}
 
 
 def spread_constraints(rng: Random) -> list[Object]:

@@ -25,9 +25,10 @@ from cluster.snapshot import Nodes
 from e2e import fake, outcomes, scheduler
 from e2e.api import MERGE_PATCH, Api
 from e2e.objects import Object
+from e2e.odd_cluster import odd_cluster
 from e2e.plane import ControlPlane
 from e2e.processes import Process
-from e2e.random_cluster import RandomCluster, random_cluster
+from e2e.random_cluster import ClusterObjects, random_cluster
 from e2e.recorder import Recorder, node_names
 from market.offers import offer_of
 from scoring.filters.pod_affinity import PodAffinity
@@ -92,6 +93,10 @@ def test_our_rules_admit_the_nodes_that_kube_scheduler_admits(
     _compare(plane, api, random_cluster(seed, _CASES_A_CLUSTER), _policy(comparisons=False))
 
 
+def test_our_rules_are_as_odd_as_those_of_kube_scheduler(plane: ControlPlane, api: Api) -> None:
+    _compare(plane, api, odd_cluster(), _policy(comparisons=False))
+
+
 def test_our_rules_admit_the_same_with_the_gates_open() -> None:
     with _GatedPlane() as plane, closing(Api(plane.kubeconfig)) as api:
         for seed in range(_FIRST_SEED, _FIRST_SEED + math.ceil(_CASES / _CASES_A_GATED_CLUSTER)):
@@ -107,7 +112,7 @@ class _GatedPlane(ControlPlane):
         return super()._run(name, program, {**flags, **gates}, address)
 
 
-def _compare(plane: ControlPlane, api: Api, drawn: RandomCluster, policy: Policy) -> None:
+def _compare(plane: ControlPlane, api: Api, drawn: ClusterObjects, policy: Policy) -> None:
     with _filled(api, drawn):
         nodes = _nodes(plane.kubeconfig)
         waiting = _waiting(api)
@@ -120,7 +125,7 @@ def _compare(plane: ControlPlane, api: Api, drawn: RandomCluster, policy: Policy
 
 
 @contextmanager
-def _filled(api: Api, drawn: RandomCluster) -> Iterator[None]:
+def _filled(api: Api, drawn: ClusterObjects) -> Iterator[None]:
     names = [namespace["metadata"]["name"] for namespace in drawn.namespaces]
     try:
         fake.add_nodes(api, drawn.nodes)
