@@ -30,6 +30,10 @@ DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 # The kubelet says so in the message of its condition Ready, when the machine is being stopped.
 SHUTDOWN = "NodeShutdown"
 
+# The label of scheduler-plugins and others, and our own annotation for those who have neither.
+_GANG_LABEL = "scheduling.x-k8s.io/pod-group"
+_GANG_ANNOTATION = ANNOTATION_PREFIX + "gang"
+
 _FINISHED = frozenset({"Succeeded", "Failed"})
 
 # What bytes that are no such object end in; a RecursionError comes from brackets nested too deep.
@@ -72,6 +76,7 @@ class Pod(msgspec.Struct, frozen=True):
     affinity: tuple[PodTerm, ...] = ()
     anti_affinity: tuple[PodTerm, ...] = ()
     spreads: tuple[Spread, ...] = ()
+    gang: str = ""  # of the same namespace, placed together or not at all
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"
@@ -168,6 +173,7 @@ def read_pod(data: bytes | msgspec.Raw) -> Pod:
         affinity=pod_terms(affinity.pod_affinity, namespace, unmerged),
         anti_affinity=pod_terms(affinity.pod_anti_affinity, namespace, unmerged),
         spreads=spreads(spec.topology_spread_constraints, labels),
+        gang=_gang(spec, metadata),
     )
 
 
@@ -190,6 +196,15 @@ def _name(metadata: Metadata, kind: str) -> str:
     if not metadata.name:
         raise UnreadableObjectError(f"a {kind} without metadata.name")
     return metadata.name
+
+
+def _gang(spec: PodSpec, metadata: Metadata) -> str:
+    return (
+        (spec.scheduling_group and spec.scheduling_group.pod_group_name)
+        or (metadata.labels or {}).get(_GANG_LABEL)
+        or (metadata.annotations or {}).get(_GANG_ANNOTATION)
+        or ""
+    )
 
 
 def _ours(annotations: Mapping[str, str] | None) -> dict[str, str]:

@@ -149,6 +149,10 @@ class Condition(msgspec.Struct):
     reason: str | None = None
 
 
+class SchedulingGroup(msgspec.Struct, rename="camel"):
+    pod_group_name: str | None = None
+
+
 class PodSpec(msgspec.Struct, rename="camel"):
     containers: list[Container] | None = None
     init_containers: list[Container] | None = None
@@ -161,6 +165,7 @@ class PodSpec(msgspec.Struct, rename="camel"):
     affinity: Affinity | None = None
     tolerations: tuple[Toleration, ...] | None = None
     topology_spread_constraints: list[SpreadConstraint] | None = None
+    scheduling_group: SchedulingGroup | None = None
 
 
 class PodStatus(msgspec.Struct, rename="camel"):

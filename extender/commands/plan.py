@@ -1,0 +1,107 @@
+"""`tradewind plan`."""
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+
+from cluster.errors import TradewindError
+from extender import config, source
+from planner.planner import Planned, plan
+from planner.worker import Worker
+
+_SECONDS = 10.0
+_BOUND_SECONDS = 60.0
+
+
+def add(command: argparse.ArgumentParser) -> None:
+    argument = command.add_argument
+    argument(
+        "--cluster",
+        type=Path,
+        metavar="FILE",
+        required=True,
+        help="the output of 'kubectl get nodes,pods -A -o json' (or -o yaml)",
+    )
+    argument("--config", type=Path, metavar="FILE", help="the TradewindConfiguration to use")
+    argument("-o", "--output", choices=["table", "json"], default="table")
+    argument(
+        "--seconds",
+        type=_positive,
+        default=_SECONDS,
+        metavar="N",
+        help="that the solvers may take (default: %(default)g)",
+    )
+    command.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    served = source.choose(options.cluster, None)
+    served.start()
+    policies = (config.read(options.config) if options.config else config.DEFAULT).policies()
+    started = time.monotonic()
+    worker = Worker()
+    try:
+        snapshot, pods = served.cache.snapshot(), served.cache.all_pods()
+        planned = plan(snapshot, pods, policies.of, worker, options.seconds)
+        seconds = time.monotonic() - started
+        bound = worker.lower_bound(planned.batch.problem, planned.assignment, _BOUND_SECONDS)
+    except TradewindError as error:
+        raise TradewindError(f"{options.cluster}: {error}") from error
+    finally:
+        worker.close()
+    if planned.failure:
+        print(f"tradewind: {planned.failure}; this is the plan without it", file=sys.stderr)
+    show = _json if options.output == "json" else _table
+    print(show(planned, bound, seconds))
+
+
+def _json(planned: Planned, bound: float | None, seconds: float) -> str:
+    plan = planned.plan
+    return json.dumps(
+        {
+            "placements": {each.pod: each.node for each in plan.placements},
+            "unplaced": dict(plan.unplaced),
+            "nodesUsed": plan.nodes_used,
+            "hourlyCost": round(plan.hourly_cost, 6),
+            "lowerBound": None if bound is None else round(bound, 6),
+            "seconds": round(seconds, 3),
+            "engine": plan.engine,
+        },
+        indent=2,
+    )
+
+
+def _table(planned: Planned, bound: float | None, seconds: float) -> str:
+    plan = planned.plan
+    rows = [("POD", "NODE"), *((each.pod, each.node) for each in plan.placements)]
+    width = max(len(pod) for pod, _ in rows)
+    lines = [f"{pod:<{width}}  {node}" for pod, node in rows]
+    if plan.unplaced:
+        rows = [("UNPLACED", "REASON"), *sorted(plan.unplaced.items())]
+        width = max(len(pod) for pod, _ in rows)
+        lines += ["", *(f"{pod:<{width}}  {reason}" for pod, reason in rows)]
+    return "\n".join(
+        [
+            *lines,
+            "",
+            f"{len(plan.placements)} pods placed, {len(plan.unplaced)} not; {plan.nodes_used} nodes in use.",
+            f"{plan.hourly_cost:.4f} an hour{_below(bound)}.",
+            f"Found by {plan.engine} in {seconds:.2f} s.",
+        ]
+    )
+
+
+def _below(bound: float | None) -> str:
+    return "" if bound is None else f"; no plan can be below {bound:.4f}"
+
+
+def _positive(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < 86400:  # noqa: PLR2004  a day
+        raise argparse.ArgumentTypeError(f'"{text}" is not a number of seconds above 0')
+    return number

@@ -1,0 +1,166 @@
+"""The waiting pods of a cluster, grouped into classes of equals, and the problem that they make."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from cluster.constraints import PodTerm
+from cluster.objects import Pod
+from cluster.selectors import Selector
+from cluster.snapshot import Snapshot
+from planner import wishes
+from planner.problem import Problem
+from planner.relations import relations
+from planner.terms import Group, pod_class, prices, worth
+from planner.wishes import Wishes
+from scoring.policy import Policy
+
+PolicyOf = Callable[[Pod], Policy]
+
+# Pods that every node of a pool has: a node with nothing else on it could be given back.
+_NODES_OWN = frozenset({"DaemonSet", "Node"})
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Batch:
+    snapshot: Snapshot  # without the pods that are to be replaced
+    groups: tuple[Group, ...]  # one for each class of the problem
+    refused: Mapping[str, str]  # pods that no plan is made for, by namespace/name, and why
+    problem: Problem
+
+
+def make_batch(snapshot: Snapshot, pods: Sequence[Pod], policy_of: PolicyOf) -> Batch:
+    """All pods of the cluster: those on nodes, and those that wait for one."""
+    placed = {str(pod): pod for pod in pods if pod.node_name and not pod.finished}
+    waiting = [pod for pod in pods if not (pod.node_name or pod.finished or pod.deleting)]
+    asked = {pod.uid: wishes.read(pod) for pod in waiting}
+    replaced = {asked[pod.uid].replaces: str(pod) for pod in waiting if asked[pod.uid].replaces}
+    known = placed.keys() | {str(pod) for pod in waiting}
+    refused: dict[str, str] = {}
+    for pod in waiting:
+        if str(pod) in replaced:
+            refused[str(pod)] = f"replaced by {replaced[str(pod)]}"
+        for name in (asked[pod.uid].replaces, asked[pod.uid].beside):
+            if name and name not in known:
+                refused[str(pod)] = f"asks for the node of {name}, which is not there"
+    snapshot = snapshot.without(placed[name] for name in replaced if name in placed)
+    staying = [pod for name, pod in placed.items() if name not in replaced]
+    groups = _groups([pod for pod in waiting if str(pod) not in refused], asked, snapshot, policy_of)
+    problem = _problem(snapshot, groups, staying, placed)
+    return Batch(snapshot=snapshot, groups=groups, refused=refused, problem=problem)
+
+
+def _problem(
+    snapshot: Snapshot, groups: Sequence[Group], staying: Sequence[Pod], placed: Mapping[str, Pod]
+) -> Problem:
+    nodes = snapshot.nodes
+    in_use = [pod.node_name for pod in staying if pod.owner is None or pod.owner.kind not in _NODES_OWN]
+    used = nodes.cluster.table.rows(set(in_use))
+    mask = nodes.durable.copy()
+    mask[:] = False
+    mask[used] = True
+    price = prices(nodes)
+    classes = tuple(pod_class(group, nodes, price, staying, placed) for group in groups)
+    ties = relations(nodes, groups, staying)
+    return Problem(
+        node_names=tuple(nodes.names),
+        free=nodes.free,
+        price=price,
+        in_use=mask,
+        durable=nodes.durable,
+        classes=classes,
+        worth=worth(classes),
+        **ties,
+    )
+
+
+def _groups(
+    pods: Sequence[Pod], asked: Mapping[str, Wishes], snapshot: Snapshot, policy_of: PolicyOf
+) -> tuple[Group, ...]:
+    """In two steps: pods equal in everything first, as that is quick; then without labels nobody asks for."""
+    equal: dict[Hashable, list[Pod]] = defaultdict(list)
+    for pod in pods:
+        equal[_everything(pod)].append(pod)
+    heads = [members[0] for members in equal.values()]
+    keys = _label_keys(heads, snapshot)
+    patterns = sorted({pattern for pod in heads for pattern in asked[pod.uid].conflicts})
+    named = Counter(asked[pod.uid].beside for pod in pods)
+    merged: dict[Hashable, Group] = {}
+    for members in equal.values():
+        for part in _apart(members, named, patterns):
+            first = part[0]
+            policy = policy_of(first)
+            names = str(first) if str(first) in named else ""
+            hit = tuple(pattern for pattern in patterns if wishes.hits([pattern], first))
+            key = (_what_counts(first, keys), policy.workload_class, names, hit)
+            group = merged.get(key)
+            if group is None:
+                merged[key] = Group(pods=list(part), policy=policy, wishes=asked[first.uid])
+            else:
+                group.pods.extend(part)
+    return tuple(merged.values())
+
+
+def _apart(members: list[Pod], named: Mapping[str, int], patterns: Sequence[str]) -> Iterable[list[Pod]]:
+    """Equal pods, divided only where something speaks of them by name."""
+    if not (patterns or any(named)):
+        return (members,)
+    parts: dict[Hashable, list[Pod]] = defaultdict(list)
+    for pod in members:
+        hit = tuple(pattern for pattern in patterns if wishes.hits([pattern], pod))
+        parts[(str(pod) if str(pod) in named else "", hit)].append(pod)
+    return parts.values()
+
+
+def _everything(pod: Pod) -> Hashable:
+    return (
+        pod.namespace,
+        tuple(pod.labels.items()),
+        tuple(pod.annotations.items()),
+        tuple(pod.requests.items()),
+        tuple(pod.limits.items()),
+        pod.priority,
+        pod.priority_class,
+        pod.owner,
+        tuple(pod.node_selector.items()),
+        pod.node_terms,
+        pod.tolerations,
+        pod.host_ports,
+        pod.affinity,
+        pod.anti_affinity,
+        pod.spreads,
+        pod.gang,
+    )
+
+
+def _what_counts(pod: Pod, label_keys: frozenset[str]) -> Hashable:
+    return (
+        pod.namespace,
+        tuple(sorted((key, value) for key, value in pod.labels.items() if key in label_keys)),
+        tuple(sorted(pod.annotations.items())),
+        tuple(sorted(pod.requests.items())),
+        tuple(sorted(pod.limits.items())),
+        pod.priority,
+        pod.owner,
+        tuple(sorted(pod.node_selector.items())),
+        pod.node_terms,
+        pod.tolerations,
+        pod.host_ports,
+        pod.affinity,
+        pod.anti_affinity,
+        pod.spreads,
+        pod.gang,
+    )
+
+
+def _label_keys(pods: Iterable[Pod], snapshot: Snapshot) -> frozenset[str]:
+    """Labels of pods that some rule looks at."""
+    terms = set[PodTerm]()
+    selectors = set[Selector | None]()
+    for pod in pods:
+        terms.update(pod.affinity, pod.anti_affinity)
+        selectors.update(spread.selector for spread in pod.spreads)
+    for group in snapshot.nodes.cluster.placed.groups:
+        terms.update(group.anti_affinity)
+    selectors.update(term.selector for term in terms)
+    return frozenset(each.key for selector in selectors for each in selector or ())

@@ -1,0 +1,86 @@
+"""Which engine places what: small batches exactly, large ones by flow and covering, then window by window."""
+
+import time
+from collections.abc import Callable
+
+from planner import covering, exact, flow, windows
+from planner.greedy import fill
+from planner.plan import assignment_of, valid_order
+from planner.problem import Assignment, Outcome, Problem, value
+from planner.state import State
+
+# Variables up to which CP-SAT gets the whole batch at once.
+_WHOLE = 1500
+# Beyond so many pods a covering round takes too long; nodes are then small against the batch anyway.
+_COVERED = 5000
+
+
+Report = Callable[[Outcome], None]
+
+
+def optimise(problem: Problem, floor: Assignment, seconds: float, report: Report) -> None:
+    """Report ever better placements than the floor, each of them valid, until the time is over."""
+    if not problem.classes or not problem.node_names:
+        return
+    started = time.monotonic()
+    best = _Best(problem, floor, report)
+    rows = _rows_that_matter(problem)
+    if rows is not None:
+        counts = {index: each.count for index, each in enumerate(problem.classes)}
+        found = exact.solve(State(problem), rows, counts, seconds=seconds * 0.4, hint=floor)
+        if found is not None:
+            complete = best.offer(found.assignment, "exact", checked=False)
+            if found.optimal and complete:
+                report(Outcome(best.assignment, "exact"))
+                return
+    if problem.pods > _COVERED:
+        best.offer(flow.place(problem, started + seconds * 0.5), "flow")
+    else:
+        best.offer(covering.cover(problem, floor, started + seconds * 0.6), "covering")
+    windows.improve(
+        problem,
+        best.assignment,
+        started + seconds,
+        best.offer_window,
+    )
+
+
+class _Best:
+    def __init__(self, problem: Problem, floor: Assignment, report: Report) -> None:
+        self._problem = problem
+        self._report = report
+        self._value = value(problem, floor)
+        self.assignment = floor
+        self.engine = "greedy"
+
+    def offer_window(self, assignment: Assignment) -> None:
+        self.offer(assignment, f"{self.engine.removesuffix('+windows')}+windows")
+
+    def offer(self, assignment: Assignment, engine: str, *, checked: bool = True) -> bool:
+        """Take it if it is better; whether all of it could be bound."""
+        kept = assignment if checked else assignment_of(valid_order(self._problem, assignment))
+        whole = kept == assignment
+        if not whole:
+            kept = fill(State(self._problem).load(kept)).assignment
+        worth = value(self._problem, kept)
+        if worth > self._value:
+            self.assignment, self._value = kept, worth
+            self.engine = engine
+            self._report(Outcome(kept, self.engine))
+        return whole
+
+
+def _rows_that_matter(problem: Problem) -> list[int] | None:
+    """The nodes of an exact model of the whole batch, or None where that would be too large.
+
+    Of nodes that are alike no more are needed than there are pods.
+    """
+    classes = len(problem.classes)
+    if not classes or len(problem.node_names) > 100 * _WHOLE // classes:
+        return None
+    counts = {index: each.count for index, each in enumerate(problem.classes)}
+    every = range(len(problem.node_names))
+    alike = exact.alike_rows(State(problem), every, counts)
+    spare = {row for group in alike for row in group[problem.pods :]}
+    rows = [row for row in every if row not in spare and any(c.allowed[row] for c in problem.classes)]
+    return rows if len(rows) * classes <= _WHOLE else None

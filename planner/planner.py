@@ -1,0 +1,35 @@
+"""From a snapshot and its pods to a plan."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cluster.objects import Pod
+from cluster.snapshot import Snapshot
+from planner.batch import Batch, PolicyOf, make_batch
+from planner.greedy import greedy
+from planner.plan import Plan, assignment_of, make_plan, valid_order
+from planner.problem import Assignment
+from planner.reasons import reasons
+from planner.worker import Worker
+
+
+@dataclass(frozen=True)
+class Planned:
+    plan: Plan
+    batch: Batch
+    assignment: Assignment
+    failure: str  # why the solvers' part is missing, empty if it is not
+
+
+def plan(
+    snapshot: Snapshot, pods: Sequence[Pod], policy_of: PolicyOf, worker: Worker | None, seconds: float
+) -> Planned:
+    """The greedy placement, bettered by the worker within so many seconds; without a worker as it is."""
+    batch = make_batch(snapshot, pods, policy_of)
+    assignment, engine, failure = greedy(batch.problem), "greedy", ""
+    if worker is not None and batch.groups:
+        (assignment, engine), failure = worker.solve(batch.problem, assignment, seconds)
+    order = valid_order(batch.problem, assignment)
+    assignment = assignment_of(order)
+    unplaced = {**batch.refused, **reasons(batch, assignment)}
+    return Planned(make_plan(batch, order, unplaced, engine), batch, assignment, failure)

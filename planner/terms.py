@@ -1,0 +1,164 @@
+"""On what terms the pods of a class may go to each node: allowed or not, and at what cost."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cluster.objects import Pod
+from cluster.snapshot import Nodes
+from planner import wishes
+from planner.problem import Amounts, Floats, Mask, PodClass
+from planner.wishes import Wishes
+from scoring.filters.durable_floor import DurableFloor
+from scoring.filters.limits import Limits
+from scoring.filters.pod_affinity import PodAffinity
+from scoring.filters.resources import Resources
+from scoring.filters.topology_spread import TopologySpread
+from scoring.in_tree import IN_TREE
+from scoring.policy import Policy
+from scoring.rules import Filter
+
+# What the best score is worth to a pod over the worst, as a part of what it costs: enough to decide between
+# nodes that cost the same, too little to open one that would not be needed.
+SCORE_WORTH = 0.01
+
+# Placing a pod is worth more than any saving; a higher priority more than all of the lower ones, as far as
+# the solvers' integers reach.
+_WORTH_STEP = 1e6
+_WORTH_REACH = 1e12
+
+# These depend on what else the batch places; the engines know them as capacities and relations.
+_CHANGING = (Resources, Limits, PodAffinity, TopologySpread, DurableFloor)
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """The pods of a class, the first of which speaks for all."""
+
+    pods: list[Pod]
+    policy: Policy
+    wishes: Wishes
+
+    @property
+    def pod(self) -> Pod:
+        return self.pods[0]
+
+    def filters(self) -> tuple[Filter, ...]:
+        """All that holds for a pod of the class, kube-scheduler's own rules first."""
+        theirs = {rule.name for rule in IN_TREE}
+        return (*(rule() for rule in IN_TREE), *(r for r in self.policy.filters if r.name not in theirs))
+
+
+def pod_class(
+    group: Group, nodes: Nodes, price: Floats, staying: Sequence[Pod], placed: Mapping[str, Pod]
+) -> PodClass:
+    requests = _amounts(group.pod.requests, nodes)
+    share = _share(requests, nodes)
+    return PodClass(
+        count=len(group.pods),
+        requests=requests,
+        needs=_needs(group, nodes, requests),
+        allowed=_allowed(group, nodes, staying, placed),
+        cost=_cost(group, nodes, price * share),
+        priority=group.pod.priority,
+        share=share,
+    )
+
+
+def prices(nodes: Nodes) -> Floats:
+    """(N,) dollars an hour; a node of unknown price costs the median, and 1 where no price is known."""
+    known = nodes.price[~np.isnan(nodes.price)]
+    median = float(np.median(known)) if known.size else 1.0
+    return np.where(np.isnan(nodes.price), median, nodes.price)
+
+
+def worth(classes: Sequence[PodClass]) -> tuple[float, ...]:
+    """Of one pod of each class; levels of priority as far apart as the pods below them are many."""
+    by_priority: dict[int, int] = {}
+    for each in classes:
+        by_priority[each.priority] = by_priority.get(each.priority, 0) + each.count
+    values: dict[int, float] = {}
+    value, below = 1.0, 0.0
+    for priority in sorted(by_priority):
+        value = max(value, below + 1.0)
+        value = min(value, _WORTH_REACH / _WORTH_STEP)
+        values[priority] = value
+        below += value * by_priority[priority]
+    return tuple(_WORTH_STEP * values[each.priority] for each in classes)
+
+
+def _amounts(requests: Mapping[str, int], nodes: Nodes) -> Amounts:
+    amounts = np.zeros(len(nodes.free), np.int64)
+    for resource, request in requests.items():
+        row = nodes.resource_rows.get(resource)
+        if row is not None:
+            amounts[row] = request
+    return amounts
+
+
+def _needs(group: Group, nodes: Nodes, requests: Amounts) -> Amounts:
+    needs = requests.copy()
+    for rule in group.policy.filters:
+        if isinstance(rule, Limits):
+            for resource, limit in group.pod.limits.items():
+                factor = rule.overcommit.get(resource, "off")
+                row = nodes.resource_rows.get(resource)
+                if row is not None and limit > 0 and factor != "off" and factor is not False:
+                    needs[row] = max(needs[row], int(np.ceil(limit / float(factor))))
+    return needs
+
+
+def _allowed(group: Group, nodes: Nodes, staying: Sequence[Pod], placed: Mapping[str, Pod]) -> Mask:
+    pod = group.pod
+    mask = np.ones(len(nodes), np.bool_)
+    for rule in group.filters():
+        if not isinstance(rule, _CHANGING):
+            mask &= rule.feasible(pod, nodes)
+        elif isinstance(rule, Resources | Limits):
+            mask &= rule.feasible(pod, nodes)  # never gets better
+        elif isinstance(rule, DurableFloor) and not nodes.durable.any():
+            mask &= rule.feasible(pod, nodes)
+    table = nodes.cluster.table
+    mask &= wishes.admitted(group.wishes, table)
+    at = wishes.beside_rows(group.wishes, placed, table)
+    if at is not None:
+        mask &= at
+    return mask & ~_hostile(group, nodes, staying)
+
+
+def _hostile(group: Group, nodes: Nodes, staying: Sequence[Pod]) -> Mask:
+    """(N,) nodes with a pod that conflicts with the group's, by the wish of either."""
+    table = nodes.cluster.table
+    names = [
+        pod.node_name
+        for pod in staying
+        if (group.wishes.conflicts and wishes.hits(group.wishes.conflicts, pod))
+        or (wishes.CONFLICTS in pod.annotations and wishes.hits(wishes.read(pod).conflicts, group.pod))
+    ]
+    mask = np.zeros(len(table), np.bool_)
+    mask[table.rows(names)] = True
+    return mask
+
+
+def _share(requests: Amounts, nodes: Nodes) -> Floats:
+    """(N,) the largest share of any resource that one pod takes of a node."""
+    share = np.zeros(len(nodes))
+    for row in np.flatnonzero(requests):
+        total = nodes.allocatable[row]
+        taken = np.divide(requests[row], total, out=np.ones(len(nodes)), where=total > 0)
+        np.maximum(share, taken, out=share)
+    return np.minimum(share, 1, out=share)
+
+
+def _cost(group: Group, nodes: Nodes, own: Floats) -> Floats:
+    """`own` is what the pod costs on each node, its share of the price.
+
+    That times the chance of an interruption is the loss to expect: an hour's work of the pod.
+    """
+    loss = nodes.interruption_rate * own
+    weights = sum(weight for _, weight in group.policy.scorers)
+    if not weights or not len(nodes):
+        return loss
+    total = group.policy.total(group.pod, nodes)
+    return np.asarray(loss + SCORE_WORTH * float(own.mean()) * (1 - total / weights), np.float64)

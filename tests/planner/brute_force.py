@@ -1,0 +1,181 @@
+"""Random small clusters, and the best that can be done with them, found by trying everything."""
+
+import itertools
+import random
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from cluster.cache import Cache
+from cluster.objects import Pod
+from cluster.snapshot import Snapshot
+from planner import wishes
+from planner.batch import Batch
+from planner.check import violations
+from planner.plan import Placement, Plan
+from planner.problem import Assignment, value
+from scoring.in_tree import IN_TREE
+from tests.builders import NodeBuilder, PodBuilder, node, pod
+from tests.planner.cases import HOST, ZONE, filled, policy_of
+
+_RULES = tuple(rule() for rule in IN_TREE)
+
+
+def draw_cluster(draw: random.Random) -> tuple[list[NodeBuilder], list[PodBuilder]]:
+    """Up to 3 nodes, 2 placed pods and 5 waiting ones, with constraints of every kind."""
+    nodes = []
+    for number in range(draw.randint(1, 3)):
+        each = (
+            node(f"n{number}")
+            .cpu(draw.choice(["1", "2", "3"]))
+            .memory("4Gi")
+            .price(draw.choice([1, 1, 2, 5]))
+        )
+        if draw.random() < 0.8:
+            each = each.label(ZONE, draw.choice(["a", "b"]))
+        if draw.random() < 0.2:
+            each = each.label("karpenter.sh/capacity-type", "spot")
+        nodes.append(each)
+    placed = [
+        _pod(draw, f"old{number}").on(f"n{draw.randrange(len(nodes))}")
+        for number in range(draw.randint(0, 2))
+    ]
+    waiting: list[PodBuilder] = []
+    while len(waiting) < draw.randint(1, 5):
+        name = f"w{len(waiting)}"
+        start = _constrained(draw, _pod(draw, name))
+        names = [f"{name}-{copy}" for copy in range(draw.choice([1, 1, 2, 3]))]
+        waiting += [start.field("metadata", "name", value=each).uid(each) for each in names]
+    return nodes, [*placed, *waiting[:5]]
+
+
+def _pod(draw: random.Random, name: str) -> PodBuilder:
+    start = pod(name).label("app", draw.choice("xy")).requests(cpu=draw.choice(["500m", "1", "1500m"]))
+    if draw.random() < 0.2:
+        start = start.label("tier", "t")
+    return start.priority(1000) if draw.random() < 0.15 else start
+
+
+def _constrained(draw: random.Random, start: PodBuilder) -> PodBuilder:  # noqa: PLR0911  a table
+    key = draw.choice([HOST, ZONE])
+    app = {"app": draw.choice("xy")}
+    match draw.randrange(12):
+        case 0 | 1:
+            return start.anti_affinity(key, app)
+        case 2:
+            return start.anti_affinity(key, app).anti_affinity(HOST, {"tier": "t"})
+        case 3 | 4:
+            return start.affinity(key, app)
+        case 5:
+            return start.spread(key, app)
+        case 6:
+            return start.host_port(80)
+        case 7:
+            return start.annotation("tradewind.dev/gang", "ring")
+        case 8:
+            return start.annotation(wishes.GLOBAL, "true")
+        case 9:
+            return start.annotation(wishes.XOR, "one")
+        case 10:
+            return start.annotation(wishes.CONFLICTS, "w1-*,old0").limits(memory="3Gi")
+        case _:
+            return start
+
+
+def best_value(nodes: Sequence[NodeBuilder], pods: Sequence[PodBuilder], batch: Batch) -> tuple[float, float]:
+    """Of all assignments of classes to nodes that can be bound in some order and then hold."""
+    shares = [
+        list(_shares(group_size, len(nodes))) for group_size in map(len, (g.pods for g in batch.groups))
+    ]
+    options = []
+    for combination in itertools.product(*shares):
+        assignment = {
+            (index, row): count
+            for index, counts in enumerate(combination)
+            for row, count in enumerate(counts)
+            if count
+        }
+        options.append((value(batch.problem, assignment), assignment))
+    for worth, assignment in sorted(options, key=lambda option: option[0], reverse=True):
+        if _gangs_whole(batch, assignment) and _holds(nodes, pods, batch, assignment):
+            return worth
+    raise AssertionError("placing nothing is always possible")
+
+
+def _shares(pods: int, nodes: int) -> Iterator[tuple[int, ...]]:
+    return (each for each in itertools.product(range(pods + 1), repeat=nodes) if sum(each) <= pods)
+
+
+def _gangs_whole(batch: Batch, assignment: Assignment) -> bool:
+    for index, group in enumerate(batch.groups):
+        count = sum(pods for (i, _), pods in assignment.items() if i == index)
+        if group.pod.gang:
+            ring = [i for i, other in enumerate(batch.groups) if other.pod.gang == group.pod.gang]
+            total = sum(pods for (i, _), pods in assignment.items() if i in ring)
+            if total and (total < sum(len(batch.groups[i].pods) for i in ring) or not count):
+                return False
+    return True
+
+
+def _holds(
+    nodes: Sequence[NodeBuilder], pods: Sequence[PodBuilder], batch: Batch, assignment: Assignment
+) -> bool:
+    todo = []
+    for index, group in enumerate(batch.groups):
+        rows = [row for (i, row), count in sorted(assignment.items()) if i == index for _ in range(count)]
+        names = [batch.problem.node_names[row] for row in rows]
+        todo += list(zip(group.pods, names, strict=False))
+    cache = filled(nodes, pods)
+    order = _order(cache, todo, set())
+    if order is None:
+        return False
+    placements = tuple(Placement(pod=str(p), uid=p.uid, node=n, wave=0) for p, n in order)
+    told = {str(p): "" for g in batch.groups for p in g.pods} | dict(batch.refused)
+    unplaced = {name: why for name, why in told.items() if name not in {each.pod for each in placements}}
+    plan = Plan(
+        generation=0, placements=placements, unplaced=unplaced, nodes_used=0, hourly_cost=0, engine="all"
+    )
+    fresh = filled(nodes, pods)
+    return violations(fresh, policy_of, plan) == [] and _levels_hold(fresh, order)
+
+
+def _order(
+    cache: Cache, todo: Sequence[tuple[Pod, str]], dead_ends: set[frozenset[str]]
+) -> list[tuple[Pod, str]] | None:
+    """Some order in which all can be bound."""
+    if not todo:
+        return []
+    key = frozenset(each.uid for each, _ in todo)
+    if key in dead_ends:
+        return None
+    tried = set()
+    for each, name in todo:
+        kind = (tuple(each.labels.items()), tuple(each.requests.items()), each.affinity, each.spreads, name,
+                each.anti_affinity, each.host_ports, tuple(each.limits.items()))  # fmt: skip
+        if kind in tried or not _fits(cache.snapshot(), each, name):
+            continue
+        tried.add(kind)
+        cache.apply_pod(msgspec.structs.replace(each, node_name=name))
+        rest = _order(cache, [other for other in todo if other[0].uid != each.uid], dead_ends)
+        if rest is not None:
+            return [(each, name), *rest]
+        cache.apply_pod(each)
+    dead_ends.add(key)
+    return None
+
+
+def _fits(snapshot: Snapshot, each: Pod, name: str) -> bool:
+    policy = policy_of(each)
+    row = snapshot.row_of[name]
+    return all(rule.feasible(each, snapshot.nodes)[row] for rule in (*_RULES, *policy.filters))
+
+
+def _levels_hold(cache: Cache, bound: Sequence[tuple[Pod, str]]) -> bool:
+    """Also when all is bound: a spread that only held on the way there is none."""
+    for each, name in bound:
+        if each.spreads:
+            on_node = msgspec.structs.replace(each, node_name=name)
+            without = cache.snapshot().without([on_node])
+            if not _fits(without, each, name):
+                return False
+    return True

@@ -1,0 +1,43 @@
+"""Random small clusters against brute force: valid, complete and as cheap as can be."""
+
+import os
+import random
+
+import pytest
+
+from planner.check import gangs_kept, violations
+from planner.engine import optimise
+from planner.greedy import greedy
+from planner.plan import make_plan, valid_order
+from planner.problem import Outcome, value
+from planner.reasons import reasons
+from tests.planner.brute_force import best_value, draw_cluster
+from tests.planner.cases import batch_of, filled, policy_of
+
+# TRADEWIND_ORACLE=5000 looks at more of them.
+_CLUSTERS = int(os.environ.get("TRADEWIND_ORACLE", "200"))
+_CHUNK = 50
+
+
+@pytest.mark.parametrize("chunk", range(0, _CLUSTERS, _CHUNK))
+def test_plans_are_valid_and_the_best(chunk: int) -> None:
+    for seed in range(chunk, min(chunk + _CHUNK, _CLUSTERS)):
+        nodes, pods = draw_cluster(random.Random(seed))
+        cache = filled(nodes, pods)
+        batch = batch_of(cache)
+        floor = greedy(batch.problem)
+        found = [Outcome(floor, "greedy")]
+        optimise(batch.problem, floor, 10, found.append)
+        for assignment, engine in (found[0], found[-1]):
+            unplaced = {**batch.refused, **reasons(batch, assignment)}
+            plan = make_plan(batch, valid_order(batch.problem, assignment), unplaced, engine)
+            fresh = filled(nodes, pods)
+            assert list(gangs_kept(fresh.all_pods(), plan)) == [], f"seed {seed}, {engine}"
+            assert violations(fresh, policy_of, plan) == [], f"seed {seed}, {engine}"
+        worth, cost = best_value(nodes, pods, batch)
+        got = value(batch.problem, found[-1].assignment)
+        # More is possible where a spread holds at each binding and no longer at the end; never less.
+        assert got[0] >= worth, f"seed {seed}: places less than is possible"
+        if got[0] == worth:
+            dearest = pytest.approx(cost, rel=1e-4, abs=1e-4)
+            assert got[1] >= cost or got[1] == dearest, f"seed {seed}: costs more than is needed"

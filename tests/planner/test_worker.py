@@ -1,0 +1,99 @@
+"""The solvers' process may be lost at any time; the plan then is the floor or what was reported before."""
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from planner.greedy import greedy
+from planner.planner import plan
+from planner.problem import Problem
+from planner.worker import Worker
+from tests.builders import node, pod
+from tests.planner.cases import apart, batch_of, boreas_nodes, copies, filled, near, policy_of, replicas
+
+
+@pytest.fixture
+def worker() -> Iterator[Worker]:
+    found = Worker()
+    yield found
+    found.close()
+
+
+def _boreas_b() -> Problem:
+    pods = [
+        *replicas("balder", 4, "200m", "800M"),
+        *near(apart(replicas("freyja", 4, "300m", "1200M"), "freyja"), "nerthus"),
+        *apart(replicas("nerthus", 4, "300m", "1200M"), "nerthus"),
+        *replicas("skadi", 8, "200m", "800M"),
+    ]
+    return batch_of(filled(boreas_nodes(), pods)).problem
+
+
+def _long() -> Problem:
+    """Sizes that do not go together: nothing that a solver finishes in a moment."""
+    nodes = [node(f"n{number}").cpu("7").price(1 + number / 7) for number in range(60)]
+    pods = [pod(f"p{number}").requests(cpu=f"{701 + 37 * number % 1900}m") for number in range(200)]
+    return batch_of(filled(nodes, pods)).problem
+
+
+def test_the_solver_betters_the_floor_and_serves_again(worker: Worker) -> None:
+    problem = _boreas_b()
+    floor = greedy(problem)
+    assert sum(floor.values()) < 20
+    for _ in range(2):
+        result = worker.solve(problem, floor, 20)
+        assert result.failure == ""
+        assert sum(result.outcome.assignment.values()) == 20
+    pid = worker.pid
+    assert worker.lower_bound(problem, floor, 20) is not None
+    assert worker.pid == pid
+
+
+def test_a_killed_solver_costs_that_plan_only(worker: Worker) -> None:
+    worker.start()
+    victim = worker.pid
+    assert victim is not None
+    os.kill(victim, signal.SIGSTOP)  # so that it dies with the problem in hand, however fast it is
+    killing = threading.Timer(0.2, os.kill, (victim, signal.SIGKILL))
+    killing.start()
+    problem = _boreas_b()
+    floor = greedy(problem)
+    result = worker.solve(problem, floor, 20)
+    killing.join()
+    assert "ended with exit code -9" in result.failure
+    assert result.outcome == (floor, "greedy")
+    again = worker.solve(problem, floor, 20)
+    assert again.failure == ""
+    assert worker.pid != victim
+
+
+def test_a_solver_that_hangs_is_ended_at_its_deadline(worker: Worker) -> None:
+    problem = _long()
+    floor = greedy(problem)
+    assert worker.solve(_boreas_b(), {}, 20).failure == ""  # loaded, so that only the solving is stopped
+    pid = worker.pid
+    assert pid is not None
+    stopping = threading.Timer(0.5, os.kill, (pid, signal.SIGSTOP))
+    stopping.start()
+    result = worker.solve(problem, floor, 2)
+    stopping.join()
+    assert "not done in time" in result.failure
+    assert worker.pid is None
+    assert sum(result.outcome.assignment.values()) == sum(floor.values())
+
+
+def test_a_plan_is_made_without_the_solver_too() -> None:
+    pods = copies(pod("p").requests(cpu="1"), "p", 3)
+    cache = filled([node("n")], pods)
+    planned = plan(cache.snapshot(), cache.all_pods(), policy_of, None, 1)
+    assert len(planned.plan.placements) == 3
+    assert planned.plan.engine == "greedy"
+
+
+def test_an_error_inside_the_solver_is_told(worker: Worker) -> None:
+    result = worker.solve("no problem", {}, 1)  # type: ignore[arg-type]
+    assert "the solver failed: AttributeError" in result.failure
+    assert worker.solve(_boreas_b(), {}, 20).failure == ""
