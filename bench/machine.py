@@ -18,8 +18,7 @@ _TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
 # proc(5) counts the fields of a process' stat from 1; the first two, pid and (name), are cut off before.
 _PARENT, _USER_TICKS, _SYSTEM_TICKS = 4 - 3, 14 - 3, 15 - 3
 # Of the machine's first line: user nice system idle iowait irq softirq steal; guest time is in user already.
-# Work at a low priority takes only what nobody else wants: it counts as idle.
-_IDLE = (1, 3, 4)
+_IDLE = (3, 4)
 _COUNTED = 8
 _CALM_SECONDS = 2.0
 
