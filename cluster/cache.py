@@ -22,6 +22,13 @@ _FIRST_RESOURCES = ("cpu", "memory", "ephemeral-storage", "pods")
 _FIRST_CAPACITY = 64
 
 
+class News(NamedTuple):
+    """How often something happened that gives a planner work."""
+
+    arrivals: int = 0  # a pod began to wait for a node
+    openings: int = 0  # a node came, changed or went, or a pod left one
+
+
 class _OfferColumns(NamedTuple):
     price: Floats
     median_price: Floats
@@ -44,6 +51,8 @@ class Cache:
         self._names: list[str] = []
         self._table: NodeTable | None = None  # as handed out, until a node changes
         self._pods: dict[str, Pod] = {}
+        self._waiting: dict[str, Pod] = {}
+        self._news = News()
         self._assumed: dict[str, str] = {}  # pod UID to node: bound by us, not yet seen as bound
         self._pods_on: dict[str, dict[str, Pod]] = {}
         self._placed = PlacedPods()
@@ -80,6 +89,30 @@ class Cache:
         with self._changed:
             return self._changed.wait_for(lambda: self._row_of.keys() >= wanted, timeout)
 
+    def wait_placed(self, uids: Iterable[str], timeout: float) -> frozenset[str]:
+        """Those of these pods that still wait for a node after at most `timeout` seconds."""
+        left = set(uids)
+
+        def all_placed() -> bool:
+            left.intersection_update(self._waiting)
+            return not left
+
+        with self._changed:
+            self._changed.wait_for(all_placed, timeout)
+            return frozenset(left)
+
+    def wait_news(self, seen: News, timeout: float | None) -> News:
+        """The newest count, as soon as it is another than the one seen, or after `timeout` seconds."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._news != seen, timeout)
+            return self._news
+
+    def tell(self) -> None:
+        """Wake those who wait for news: something outside of the cluster changed what pods may do."""
+        with self._changed:
+            self._open()
+            self._changed.notify_all()
+
     def apply_node(self, node: Node) -> None:
         with self._changed:
             if self._nodes.get(node.name) == node:
@@ -91,6 +124,7 @@ class Cache:
             if row is None:
                 row = self._append(node.name)
             self._write_node(row, node, offer)
+            self._open()
             self._bump()
 
     def update_offers(self, nodes: Sequence[Node], offers: Floats) -> int:
@@ -121,6 +155,7 @@ class Cache:
             if self._nodes.pop(name, None) is None:
                 return
             self._close_gap(self._row_of.pop(name))
+            self._open()
             self._bump()
 
     def apply_pod(self, pod: Pod) -> None:
@@ -136,11 +171,13 @@ class Cache:
                 self._take_off(before)
             self._pods[pod.uid] = pod
             self._put_on(pod)
+            self._queue(pod)
             self._bump()
 
     def remove_pod(self, uid: str) -> None:
         with self._changed:
             self._assumed.pop(uid, None)
+            self._waiting.pop(uid, None)
             pod = self._pods.pop(uid, None)
             if pod is not None:
                 self._take_off(pod)
@@ -154,6 +191,10 @@ class Cache:
     def all_pods(self) -> list[Pod]:
         with self._changed:
             return list(self._pods.values())
+
+    def waiting(self) -> list[Pod]:
+        with self._changed:
+            return list(self._waiting.values())
 
     def assume(self, pod: Pod, node_name: str, accept: Callable[[Snapshot], bool]) -> bool:
         """Count the pod as on the node from now on, if the newest state is acceptable; nothing comes between.
@@ -304,8 +345,20 @@ class Cache:
         if on_node.pop(pod.uid, None) is not None:
             self._placed.remove(pod)
             self._count(pod, sign=-1)
+            self._open()
         if not on_node:
             self._pods_on.pop(pod.node_name, None)
+
+    def _queue(self, pod: Pod) -> None:
+        if not pod.waiting:
+            self._waiting.pop(pod.uid, None)
+            return
+        if pod.uid not in self._waiting:
+            self._news = self._news._replace(arrivals=self._news.arrivals + 1)
+        self._waiting[pod.uid] = pod
+
+    def _open(self) -> None:
+        self._news = self._news._replace(openings=self._news.openings + 1)
 
     def _count(self, pod: Pod, *, sign: int) -> None:
         row = self._row_of.get(pod.node_name)

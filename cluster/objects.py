@@ -1,5 +1,6 @@
 """The Kubernetes objects that placement looks at, read from the API's JSON."""
 
+import sys
 from collections.abc import Iterable, Mapping
 
 import msgspec
@@ -33,6 +34,9 @@ SHUTDOWN = "NodeShutdown"
 # The label of scheduler-plugins and others, and our own annotation for those who have neither.
 _GANG_LABEL = "scheduling.x-k8s.io/pod-group"
 _GANG_ANNOTATION = ANNOTATION_PREFIX + "gang"
+
+# Where a pod names none.
+DEFAULT_SCHEDULER = "default-scheduler"
 
 _FINISHED = frozenset({"Succeeded", "Failed"})
 
@@ -77,6 +81,14 @@ class Pod(msgspec.Struct, frozen=True):
     anti_affinity: tuple[PodTerm, ...] = ()
     spreads: tuple[Spread, ...] = ()
     gang: str = ""  # of the same namespace, placed together or not at all
+    gates: tuple[str, ...] = ()  # names of those that keep kube-scheduler from looking at it
+    scheduler_name: str = DEFAULT_SCHEDULER
+    nominated: str = ""  # the node that kube-scheduler tries first; nothing once it is on one
+
+    @property
+    def waiting(self) -> bool:
+        """For a node; held by a gate or not."""
+        return not (self.node_name or self.finished or self.deleting)
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"
@@ -174,6 +186,9 @@ def read_pod(data: bytes | msgspec.Raw) -> Pod:
         anti_affinity=pod_terms(affinity.pod_anti_affinity, namespace, unmerged),
         spreads=spreads(spec.topology_spread_constraints, labels),
         gang=_gang(spec, metadata),
+        gates=tuple(gate.name for gate in spec.scheduling_gates or ()),
+        scheduler_name=sys.intern(spec.scheduler_name or DEFAULT_SCHEDULER),
+        nominated="" if spec.node_name else status.nominated_node_name or "",
     )
 
 

@@ -4,7 +4,7 @@ Rules that look at other pods look at groups: pods of one workload share labels,
 there are far fewer groups than pods.
 """
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Generic, NamedTuple, TypeVar
 
 from cluster.constraints import HostPort
@@ -21,14 +21,22 @@ class Placed(NamedTuple):
     ports: Mapping[HostPort, Mapping[str, int]]
     group_index: GroupIndex  # also knows groups that are not, or no longer, among `groups`
 
+    def changed(self, pods: Iterable[Pod], by: int) -> "Placed":
+        """With one pod more or less for each of these."""
+        placed = PlacedPods(self)
+        change = placed.add if by > 0 else placed.remove
+        for pod in pods:
+            change(pod)
+        return placed.freeze()
+
 
 class PlacedPods:
     """The mutable side: what was handed out is copied before it is changed."""
 
-    def __init__(self) -> None:
-        self._groups: _Counts[PodGroup] = _Counts()
-        self._ports: _Counts[HostPort] = _Counts()
-        self._index = GroupIndex()
+    def __init__(self, start: Placed | None = None) -> None:
+        self._groups: _Counts[PodGroup] = _Counts(start.groups if start else {})
+        self._ports: _Counts[HostPort] = _Counts(start.ports if start else {})
+        self._index = GroupIndex(start.groups if start else ())  # only one writer may add to an index
         self._frozen: Placed | None = None
 
     def freeze(self) -> Placed:
@@ -57,19 +65,20 @@ class PlacedPods:
 class _Counts(Generic[_Key]):
     """How many of each key are on each node; neither keys nor nodes of which there are none."""
 
-    def __init__(self) -> None:
-        self._counts: dict[_Key, dict[str, int]] = {}
-        self._own: set[_Key] = set()  # changed since the last hand-out, so nobody else holds them
+    def __init__(self, start: Mapping[_Key, Mapping[str, int]]) -> None:
+        self._counts: dict[_Key, Mapping[str, int]] = dict(start)
+        self._owned: dict[
+            _Key, dict[str, int]
+        ] = {}  # changed since the last hand-out: nobody else holds them
 
     def freeze(self) -> Mapping[_Key, Mapping[str, int]]:
-        self._own.clear()
+        self._owned.clear()
         return dict(self._counts)
 
     def change(self, key: _Key, node_name: str, by: int) -> None:
-        counts = self._counts.get(key, {})
-        if key not in self._own:
-            counts = dict(counts)
-            self._own.add(key)
+        counts = self._owned.get(key)
+        if counts is None:
+            counts = self._owned[key] = dict(self._counts.get(key, ()))
         counts[node_name] = counts.get(node_name, 0) + by
         if not counts[node_name]:
             del counts[node_name]
@@ -77,7 +86,7 @@ class _Counts(Generic[_Key]):
             self._counts[key] = counts
         else:
             self._counts.pop(key, None)
-            self._own.discard(key)
+            self._owned.pop(key, None)
 
 
 def group_of(pod: Pod) -> PodGroup:

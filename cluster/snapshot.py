@@ -10,13 +10,12 @@ from numpy.typing import NDArray
 
 from cluster.groups import PodGroup
 from cluster.objects import Namespace, Pod
-from cluster.placed import Placed, group_of
+from cluster.placed import Placed
 from cluster.table import Mask, NodeTable, Rows
 
 Amounts = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-Key = TypeVar("Key")
 Number = TypeVar("Number", np.int64, np.float64, np.bool_)
 
 
@@ -117,29 +116,24 @@ class Snapshot:
 
     def without(self, pods: Iterable[Pod]) -> "Snapshot":
         """The same cluster as if these pods had left their nodes."""
-        gone = [pod for pod in pods if pod.node_name in self.row_of and not pod.finished]
+        return self._changed(pods, -1)
+
+    def with_pods(self, pods: Iterable[Pod]) -> "Snapshot":
+        """The same cluster as if these pods, which it does not count, were on the nodes that they name."""
+        return self._changed(pods, 1)
+
+    def _changed(self, pods: Iterable[Pod], by: int) -> "Snapshot":
+        changed = [pod for pod in pods if pod.node_name in self.row_of and not pod.finished]
+        if not changed:
+            return self
         requested = self.nodes.requested.copy()
-        for pod in gone:
+        for pod in changed:
             for resource, amount in pod.requests.items():
-                requested[self.nodes.resource_rows[resource], self.row_of[pod.node_name]] -= amount
-        cluster = replace(self.nodes.cluster, placed=_without(self.nodes.cluster.placed, gone))
+                row = self.nodes.resource_rows.get(resource)  # None: no node has any, no rule asks
+                if row is not None:
+                    requested[row, self.row_of[pod.node_name]] += by * amount
+        cluster = replace(self.nodes.cluster, placed=self.nodes.cluster.placed.changed(changed, by))
         return replace(self, nodes=replace(self.nodes, requested=frozen(requested), cluster=cluster))
-
-
-def _without(placed: Placed, pods: Iterable[Pod]) -> Placed:
-    groups, ports = dict(placed.groups), dict(placed.ports)
-    for pod in pods:
-        _take_one(groups, group_of(pod), pod.node_name)
-        for port in pod.host_ports:
-            _take_one(ports, port, pod.node_name)
-    return placed._replace(groups=groups, ports=ports)
-
-
-def _take_one(counts: dict[Key, Mapping[str, int]], key: Key, node_name: str) -> None:
-    left = {**counts[key], node_name: counts[key][node_name] - 1}
-    counts[key] = {name: count for name, count in left.items() if count}
-    if not counts[key]:
-        del counts[key]
 
 
 def frozen(column: NDArray[Number]) -> NDArray[Number]:

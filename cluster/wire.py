@@ -153,6 +153,10 @@ class SchedulingGroup(msgspec.Struct, rename="camel"):
     pod_group_name: str | None = None
 
 
+class SchedulingGate(msgspec.Struct):
+    name: str = ""
+
+
 class PodSpec(msgspec.Struct, rename="camel"):
     containers: list[Container] | None = None
     init_containers: list[Container] | None = None
@@ -166,10 +170,13 @@ class PodSpec(msgspec.Struct, rename="camel"):
     tolerations: tuple[Toleration, ...] | None = None
     topology_spread_constraints: list[SpreadConstraint] | None = None
     scheduling_group: SchedulingGroup | None = None
+    scheduling_gates: tuple[SchedulingGate, ...] | None = None
+    scheduler_name: str | None = None
 
 
 class PodStatus(msgspec.Struct, rename="camel"):
     phase: str | None = None
+    nominated_node_name: str | None = None
     conditions: list[Condition] | None = None
     container_statuses: list[ContainerStatus] | None = None
     init_container_statuses: list[ContainerStatus] | None = None

@@ -3,7 +3,7 @@
 import math
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 import numpy as np
@@ -12,7 +12,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from cluster.cache import Cache
+from cluster.cache import Cache, News
 from cluster.objects import Node, Pod
 from cluster.placed import group_of
 from cluster.snapshot import Offer, Snapshot
@@ -253,6 +253,55 @@ def test_waiting_for_a_node_ends_when_it_comes() -> None:
         cache.apply_node(node("b").build())
     waiting.join(30)
     assert found == [True]
+
+
+def test_who_waits_for_a_node() -> None:
+    cache = Cache(offer_of)
+    for each in (
+        pod("held"),
+        pod("new"),
+        pod("on").on("a"),
+        pod("going").deleting(),
+        pod("done").phase("Failed"),
+    ):
+        cache.apply_pod(each.build())
+    assert [each.name for each in cache.waiting()] == ["held", "new"]
+    cache.apply_pod(pod("new").on("a").build())
+    cache.remove_pod(pod("held").build().uid)
+    assert cache.waiting() == []
+
+
+def test_news_are_pods_that_begin_to_wait_and_room_that_opens() -> None:
+    cache = Cache(offer_of)
+    steps: list[tuple[Callable[[], None], News]] = [
+        (lambda: cache.apply_node(node("a").build()), News(0, 1)),
+        (lambda: cache.apply_node(node("a").build()), News(0, 1)),
+        (lambda: cache.apply_pod(pod("x").build()), News(1, 1)),
+        (lambda: cache.apply_pod(pod("x").label("k", "v").build()), News(1, 1)),
+        (lambda: cache.apply_pod(pod("x").on("a").build()), News(1, 1)),
+        (lambda: cache.remove_pod(pod("x").build().uid), News(1, 2)),
+        (lambda: cache.remove_node("a"), News(1, 3)),
+        (cache.tell, News(1, 4)),
+    ]
+    for step, expected in steps:
+        step()
+        assert cache.wait_news(News(), 0) == expected
+
+
+def test_waiting_for_pods_to_be_placed_ends_when_they_are() -> None:
+    cache = Cache(offer_of)
+    x, y = pod("x"), pod("y")
+    cache.apply_pod(x.build())
+    cache.apply_pod(y.build())
+    uids = [x.build().uid, y.build().uid, "unknown"]
+    assert cache.wait_placed(uids, 0) == frozenset(uids[:2])
+    left: list[frozenset[str]] = []
+    waiting = threading.Thread(target=lambda: left.append(cache.wait_placed(uids, 600)), daemon=True)
+    waiting.start()
+    cache.apply_pod(x.on("a").build())
+    cache.remove_pod(uids[1])
+    waiting.join(30)
+    assert left == [frozenset()]
 
 
 def test_counts() -> None:

@@ -159,3 +159,14 @@ def test_any_bytes_are_read_or_refused(data: bytes) -> None:
             read(data)
         except UnreadableObjectError as error:
             assert str(error)  # noqa: PT017 (either outcome is right)
+
+
+def test_what_holds_a_pod_and_who_schedules_it() -> None:
+    gates = [{"name": "tradewind.dev/plan"}, {"name": "example.com/quota"}]
+    held = pod("x").field("spec", "schedulingGates", value=gates).field("spec", "schedulerName", value="mine")
+    nominated = held.field("status", "nominatedNodeName", value="a")
+    assert nominated.build().gates == ("tradewind.dev/plan", "example.com/quota")
+    assert (nominated.build().scheduler_name, nominated.build().nominated) == ("mine", "a")
+    assert pod("y").build().scheduler_name == "default-scheduler"
+    assert pod("y").build().gates == ()
+    assert nominated.on("b").build().nominated == "", "kube-scheduler leaves it there, and it says nothing"

@@ -30,3 +30,21 @@ def test_a_cluster_without_nodes() -> None:
     snapshot = cluster_of()
     assert len(snapshot.nodes) == 0
     assert snapshot.nodes.free.shape == (4, 0)
+
+
+def test_pods_added_and_taken_away_again_leave_the_cluster_as_it_was() -> None:
+    repelling = pod("new").label("app", "web").anti_affinity("zone", {"app": "web"}).requests(cpu=1)
+    new = [repelling.host_port(80).on("a").build(), pod("lost").on("unknown").build()]
+    added = FIVE.with_pods(new)
+    assert added.nodes.free[0].tolist() == [0, 1900, 3000, 3900, 5000]
+    assert added.nodes.cluster.placed == cluster_of(
+        [], [repelling.host_port(80).on("a"), *(pod(f"on-{name}").on(name) for name in "bd")]
+    ).nodes.cluster.placed._replace(group_index=added.nodes.cluster.placed.group_index)
+    assert [
+        len(groups) for _, groups in added.nodes.cluster.placed.group_index.repelling({"app": "web"})
+    ] == [1]
+    assert FIVE.nodes.free[0].tolist() == [1000, 1900, 3000, 3900, 5000]
+    back = added.without(new)
+    assert back.nodes.free[0].tolist() == FIVE.nodes.free[0].tolist()
+    assert back.nodes.cluster.placed.groups == FIVE.nodes.cluster.placed.groups
+    assert back.nodes.cluster.placed.ports == {}
