@@ -25,7 +25,7 @@ _FIRST_CAPACITY = 64
 class News(NamedTuple):
     """How often something happened that gives a planner work."""
 
-    arrivals: int = 0  # a pod began to wait for a node
+    arrivals: int = 0  # a pod began to wait for a node, or lost the one it was nominated for
     openings: int = 0  # a node came, changed or went, or a pod left one
 
 
@@ -192,6 +192,11 @@ class Cache:
         with self._changed:
             return list(self._pods.values())
 
+    def state(self) -> tuple[Snapshot, list[Pod]]:
+        """The newest snapshot and all pods, of the same moment."""
+        with self._changed:
+            return self._newest(), list(self._pods.values())
+
     def waiting(self) -> list[Pod]:
         with self._changed:
             return list(self._waiting.values())
@@ -353,7 +358,9 @@ class Cache:
         if not pod.waiting:
             self._waiting.pop(pod.uid, None)
             return
-        if pod.uid not in self._waiting:
+        before = self._waiting.get(pod.uid)
+        # kube-scheduler takes a nomination back when the pod does not fit there.
+        if before is None or (before.nominated and not pod.nominated):
             self._news = self._news._replace(arrivals=self._news.arrivals + 1)
         self._waiting[pod.uid] = pod
 

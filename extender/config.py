@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError,
 from cluster.errors import ConfigurationError
 from extender.workload_class import Match, Policies
 from market.settings import MarketSettings
+from planner.settings import PlannerSettings
 from scoring.policy import Policy
 from scoring.registry import FILTERS, SCORERS
 from scoring.rules import Filter, Scorer
@@ -77,6 +78,7 @@ class Document(Layer):
     kind: Literal["TradewindConfiguration"]
     classes: tuple[WorkloadClass, ...] = ()
     market: MarketSettings = MarketSettings()
+    planner: PlannerSettings = PlannerSettings()
 
     @field_validator("classes")
     @classmethod

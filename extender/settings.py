@@ -28,6 +28,7 @@ class Settings:
     def _take(self, document: config.Document) -> None:
         self._policies = document.policies()
         self.market = document.market
+        self.planner = document.planner
 
     def refresh(self, on_refused: Callable[[str], None]) -> None:
         if self._path is None or not self._watched.changed():

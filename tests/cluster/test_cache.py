@@ -278,14 +278,21 @@ def test_news_are_pods_that_begin_to_wait_and_room_that_opens() -> None:
         (lambda: cache.apply_node(node("a").build()), News(0, 1)),
         (lambda: cache.apply_pod(pod("x").build()), News(1, 1)),
         (lambda: cache.apply_pod(pod("x").label("k", "v").build()), News(1, 1)),
-        (lambda: cache.apply_pod(pod("x").on("a").build()), News(1, 1)),
-        (lambda: cache.remove_pod(pod("x").build().uid), News(1, 2)),
-        (lambda: cache.remove_node("a"), News(1, 3)),
-        (cache.tell, News(1, 4)),
+        (lambda: cache.apply_pod(_nominated(pod("x")).build()), News(1, 1)),
+        (lambda: cache.apply_pod(pod("x").build()), News(2, 1)),
+        (lambda: cache.apply_pod(_nominated(pod("x")).build()), News(2, 1)),
+        (lambda: cache.apply_pod(pod("x").on("a").build()), News(2, 1)),
+        (lambda: cache.remove_pod(pod("x").build().uid), News(2, 2)),
+        (lambda: cache.remove_node("a"), News(2, 3)),
+        (cache.tell, News(2, 4)),
     ]
     for step, expected in steps:
         step()
         assert cache.wait_news(News(), 0) == expected
+
+
+def _nominated(waiting: PodBuilder) -> PodBuilder:
+    return waiting.field("status", "nominatedNodeName", value="a")
 
 
 def test_waiting_for_pods_to_be_placed_ends_when_they_are() -> None:

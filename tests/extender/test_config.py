@@ -180,6 +180,18 @@ def test_a_rule_takes_its_fields_as_parameters() -> None:
         pytest.param(
             _HEAD + "rules: {resource_fit: {resources: 3}}", "resource_fit.resources", id="wrong type"
         ),
+        pytest.param(_HEAD + "planner: {batch: {events: 0}}", "planner.batch.events: ", id="no events"),
+        pytest.param(_HEAD + "planner: {holdSeconds: .inf}", "planner.holdSeconds: ", id="for ever"),
+        pytest.param(
+            _HEAD + "planner: {pools: [{name: big, resources: {cpu: 4 cores}, price: 1}]}",
+            "planner.pools.0.resources: cpu: not a quantity",
+            id="a pool's quantity",
+        ),
+        pytest.param(
+            _HEAD + "planner: {pools: [" + 2 * "{name: big, resources: {cpu: 4}, price: 1}, " + "]}",
+            '"big" is the name of another pool',
+            id="two pools of one name",
+        ),
     ],
 )
 def test_a_broken_document_is_refused_with_path_and_reason(text: str, message: str) -> None:
