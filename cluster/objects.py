@@ -54,6 +54,7 @@ class Node(msgspec.Struct, frozen=True):
     taints: tuple[Taint, ...] = ()
     unschedulable: bool = False
     conditions: tuple[str, ...] = ()  # types and reasons of those that hold, without Ready; or SHUTDOWN
+    provider_id: str = ""
 
 
 class Pod(msgspec.Struct, frozen=True):
@@ -133,6 +134,7 @@ def read_node(data: bytes | msgspec.Raw) -> Node:
         taints=(spec.taints or ()) if spec else (),
         unschedulable=bool(spec and spec.unschedulable),
         conditions=_holding(node.status.conditions) if node.status and node.status.conditions else (),
+        provider_id=(spec.provider_id or "") if spec else "",
     )
 
 

@@ -106,6 +106,7 @@ class Taint(msgspec.Struct, frozen=True):
 class NodeSpec(msgspec.Struct):
     taints: tuple[Taint, ...] | None = None
     unschedulable: bool | None = None
+    provider_id: str | None = msgspec.field(default=None, name="providerID")
 
 
 class NodeCondition(msgspec.Struct):

@@ -1,7 +1,8 @@
 """Price lists of others, turned into rows of a price table; errors name line and column.
 
 Plain CSV          a header that names types and prices, under the names that public lists use
-custom pricing     the CSV of OpenCost and Kubecost: InstanceID, InstanceIDField, MarketPriceHourly
+custom pricing     the CSV of OpenCost and Kubecost: InstanceID, InstanceIDField, MarketPriceHourly; nodes by
+                   provider ID, name or any label
 Spot Advisor       JSON with savings and buckets of interruption for each region and type
 """
 
@@ -33,6 +34,7 @@ _ALIASES = {
     "savings": ("spot_savings_pct",),
 }
 _CUSTOM_PRICING = ("instanceid", "assetclass", "instanceidfield", "marketpricehourly")
+_IDENTITIES = {"metadata.name": "node", "spec.providerID": "provider_id"}
 
 # A bucket's rate is its middle. The last one is open: 25 % for "over 20 %".
 _LABEL = re.compile(r"\s*(?:>\s*(?P<above>[\d.]+)|(?:<|(?P<from>[\d.]+)\s*-)\s*(?P<to>[\d.]+))\s*%?\s*")
@@ -186,7 +188,7 @@ def _plain(line: _Line, columns: Mapping[str, str]) -> Iterator[Row]:
 
     if not cell("instance_type"):
         raise line.error(columns["instance_type"], "is empty")
-    key = Key(cell("node") or "*", cell("instance_type"), cell("zone") or "*", cell("region") or "*")
+    key = Key(instance_type=cell("instance_type"), zone=cell("zone") or "*", region=cell("region") or "*")
     rate = value("interruption_rate", 1.0)
     if cell("on_demand"):
         price = value("on_demand")
@@ -205,22 +207,25 @@ def _plain(line: _Line, columns: Mapping[str, str]) -> Iterator[Row]:
 
 
 def _custom_pricing(line: _Line) -> Iterator[Row]:
-    if line.cells["assetclass"].strip().lower() != "node":  # volumes and GPUs have prices of their own there
+    # Volumes and GPUs have prices of their own there; OpenCost takes whatever else it reads for a node.
+    if line.cells["assetclass"].strip().lower() in {"pv", "gpu"}:
         return
     price = _value(line, "marketpricehourly", LARGEST.price)
-    region = line.cells.get("region", "").strip() or "*"
-    identity, field = line.cells["instanceid"].strip(), line.cells["instanceidfield"].strip()
+    identity = line.cells["instanceid"].strip()
     if not identity:
         raise line.error("instanceid", "is empty")
-    if field == "metadata.name":
-        yield Row(Key(node=identity, region=region), Quote(price))
-    elif field.removeprefix("metadata.labels.") in INSTANCE_TYPE_LABELS:
-        yield Row(Key(instance_type=identity, region=region), Quote(price))
+    field = line.cells["instanceidfield"].strip()
+    kind, _, label = field.partition("metadata.labels.")
+    if field in _IDENTITIES:
+        named = {_IDENTITIES[field]: identity}
+    elif label in INSTANCE_TYPE_LABELS and not kind:
+        named = {"instance_type": identity}
+    elif label and not kind:
+        named = {"label": f"{label}={identity}"}
     else:
-        raise line.error(
-            "instanceidfield",
-            f'"{field}": nodes are known by metadata.name, or by metadata.labels.{INSTANCE_TYPE_LABELS[0]}',
-        )
+        known = ", ".join([*_IDENTITIES, "metadata.labels.<label>"])
+        raise line.error("instanceidfield", f'"{field}": nodes are known by {known}')
+    yield Row(Key(region=line.cells.get("region", "").strip() or "*", **named), Quote(price))
 
 
 def _value(line: _Line, column: str, largest: float) -> float:

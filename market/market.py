@@ -177,7 +177,7 @@ class Market:
         return known
 
     def _listed(self, facts: _Facts) -> Quote:
-        quote = self._table.quote(facts.node.name, facts.pool, facts.region)
+        quote = self._table.quote(facts.node, facts.pool, facts.region)
         factor = math.prod(
             factor for selector, factor in self._discounts if matches(selector, facts.node.labels)
         )

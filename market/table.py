@@ -1,12 +1,13 @@
 """The price table: a CSV or YAML file that says what nodes of a type cost and how often they are interrupted.
 
-A row names a node, an instance type, a zone, a region, a capacity type, or several of these; what it leaves
-out, or gives as `*`, may be anything, and patterns such as `m5.*` are allowed. For each value the most exact
-row counts that gives it. A table is taken whole or refused whole.
+A row names a node, its provider ID, a label, an instance type, a zone, a region, a capacity type, or several
+of these; what it leaves out, or gives as `*`, may be anything, and patterns such as `m5.*` are allowed. For
+each value the most exact row counts that gives it. A table is taken whole or refused whole.
 """
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -15,10 +16,12 @@ from typing import Any, NamedTuple
 import yaml
 
 from cluster.errors import PriceTableError
+from cluster.objects import Node
 from market.pools import ON_DEMAND, SPOT, Pool
 from market.quotes import LARGEST, Quote, number
 
 _MOST_SHOWN = 10  # errors
+_LABEL = re.compile(r"|\*|[^*?\[=]+=.*")  # only the value may be a pattern
 
 _CAPACITY_TYPES = {
     "": "*",
@@ -36,6 +39,8 @@ class Key(NamedTuple):
     """Which nodes a row is about; from the most telling field to the least."""
 
     node: str = "*"
+    provider_id: str = "*"  # as in spec.providerID, or what is left of it in the lists of cost models
+    label: str = "*"  # key=value
     instance_type: str = "*"
     zone: str = "*"
     region: str = "*"
@@ -50,33 +55,70 @@ class Row(NamedTuple):
 COLUMNS = (*Key._fields, *Quote._fields)
 
 
+_OF_NODES = ("node", "provider_id", "label")  # what may differ within a pool
+_INDEXED = (*_OF_NODES, "instance_type")
+
+# A field and its value to the rows that have it; None for rows that have patterns only.
+_Index = dict[tuple[str | None, str], list[Row]]
+# A field to what rows may call a node there; none of them where nothing is asked about.
+_Names = Mapping[str, Sequence[str]]
+
+
 class PriceTable:
     def __init__(self, rows: Iterable[Row] = ()) -> None:
-        self._by_type: dict[str, list[Row]] = {}
-        self._others: list[Row] = []  # for a node's name, or for a pattern of types
-        for row in sorted(rows, key=lambda row: _exactness(row.key)):
-            exact = row.key.node == "*" and not _is_pattern(row.key.instance_type)
-            (self._by_type.setdefault(row.key.instance_type, []) if exact else self._others).append(row)
-        self._of_nodes = any(row.key.node != "*" for row in self._others)
-        self._found: dict[Key, Quote] = {}
+        self._pool_rows: _Index = {}
+        self._node_rows: _Index = {}
+        self._found: dict[tuple[Pool, str], Sequence[Row]] = {}  # rows for a pool in a region
+        for row in rows:
+            of_pools = all(getattr(row.key, field) == "*" for field in _OF_NODES)
+            index = self._pool_rows if of_pools else self._node_rows
+            index.setdefault(_place(row.key), []).append(row)
 
-    def quote(self, node: str, pool: Pool, region: str) -> Quote:
-        """What the table says of such a node."""
-        wanted = Key(
-            node if self._of_nodes else "", pool.instance_type, pool.zone, region, pool.capacity_type
-        )
-        found = self._found.get(wanted)
-        if found is None:
-            found = self._found[wanted] = self._look_up(wanted)
-        return found
-
-    def _look_up(self, wanted: Key) -> Quote:
-        candidates = [*self._others, *self._by_type.get(wanted.instance_type, ())]
-        matching = [row for row in candidates if _matches(row.key, wanted)]
+    def quote(self, node: Node, pool: Pool, region: str) -> Quote:
+        """What the table says of this node; a row that picks nodes is more exact than any that does not."""
+        pool_names = {
+            "instance_type": (pool.instance_type,),
+            "zone": (pool.zone,),
+            "region": (region,),
+            "capacity_type": (pool.capacity_type,),
+        }
+        rows = self._found.get((pool, region))
+        if rows is None:
+            rows = self._found[pool, region] = _matching(self._pool_rows, pool_names)
+        if self._node_rows:
+            rows = [*rows, *_matching(self._node_rows, pool_names | _node_names(node))]
         said: dict[str, float] = {}
-        for row in sorted(matching, key=lambda row: _exactness(row.key)):
+        for row in rows:
             said |= {name: value for name, value in row.quote._asdict().items() if value == value}  # noqa: PLR0124  not NaN
         return Quote(**said)
+
+
+def _node_names(node: Node) -> dict[str, Sequence[str]]:
+    return {
+        "node": (node.name,),
+        "provider_id": _provider_ids(node.provider_id),
+        "label": [f"{key}={value}" for key, value in node.labels.items()],
+    }
+
+
+def _provider_ids(provider_id: str) -> Sequence[str]:
+    """Whole, and as OpenCost's lists have it: on AWS the instance alone, on Azure the path alone."""
+    whole = provider_id.lower()
+    provider, _, rest = whole.partition("://")
+    return whole, rest.rpartition("/")[2] if provider == "aws" else rest
+
+
+def _place(key: Key) -> tuple[str | None, str]:
+    """Under the first field that tells much and is no pattern, so that few rows are looked at for a node."""
+    named = ((field, getattr(key, field)) for field in _INDEXED)
+    return next(((field, text) for field, text in named if not _is_pattern(text)), (None, ""))
+
+
+def _matching(index: _Index, names: _Names) -> list[Row]:
+    """Least exact first."""
+    places = [(None, ""), *((field, name) for field in _INDEXED for name in names.get(field, ()))]
+    rows = [row for place in places for row in index.get(place, ()) if _matches(row.key, names)]
+    return sorted(rows, key=lambda row: _exactness(row.key))
 
 
 def read(path: Path) -> PriceTable:
@@ -120,8 +162,8 @@ def _yaml_rows(text: str) -> list[Row]:
 
 
 def _in_columns(entry: Mapping[str, Any]) -> dict[str, str]:
-    """Either way of writing names will do: instanceType, instance_type."""
-    snake = {"".join(f"_{c.lower()}" if c.isupper() else c for c in str(key)): key for key in entry}
+    """Either way of writing names will do: instanceType, instance_type; providerID too."""
+    snake = {re.sub(r"(?<=[a-z])(?=[A-Z])", "_", str(key)).lower(): key for key in entry}
     return {name: "" if entry[key] is None else str(entry[key]) for name, key in snake.items()}
 
 
@@ -163,11 +205,14 @@ def _wrong(cells: Mapping[str, str]) -> Iterator[str]:
                 yield f'column {name}: "{text}" is not a number from 0 to {getattr(LARGEST, name):g}'
         elif name == "capacity_type" and text.strip().lower() not in _CAPACITY_TYPES:
             yield f'column {name}: "{text}" is neither spot nor on-demand'
+        elif name == "label" and not _LABEL.fullmatch(text.strip()):
+            yield f'column {name}: "{text}" is not a label such as team=shop'
 
 
 def _row(cells: Mapping[str, str]) -> Row:
     key = {name: cells.get(name, "").strip() or "*" for name in Key._fields}
     key["capacity_type"] = _CAPACITY_TYPES[key["capacity_type"].lower()]
+    key["provider_id"] = key["provider_id"].lower()
     values = {name: float(cells[name]) for name in Quote._fields if cells.get(name, "").strip()}
     return Row(Key(**key), Quote(**values))
 
@@ -176,9 +221,10 @@ def _is_pattern(text: str) -> bool:
     return any(character in text for character in "*?[")
 
 
-def _matches(key: Key, wanted: Key) -> bool:
+def _matches(key: Key, names: _Names) -> bool:
     return all(
-        pattern == "*" or fnmatchcase(value, pattern) for pattern, value in zip(key, wanted, strict=True)
+        pattern == "*" or any(fnmatchcase(name, pattern) for name in names[field])
+        for field, pattern in zip(Key._fields, key, strict=True)
     )
 
 

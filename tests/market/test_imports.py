@@ -10,6 +10,7 @@ from market.imports import from_csv, from_spot_advisor, to_csv
 from market.pools import Pool
 from market.quotes import Quote
 from market.table import PriceTable, csv_rows
+from tests.builders import NodeBuilder, node
 
 _ADVISOR = {
     "ranges": [
@@ -27,13 +28,17 @@ _CUSTOM_PRICING = """\
 EndTimestamp,InstanceID,Region,AssetClass,InstanceIDField,InstanceType,MarketPriceHourly,Version
 2026-01-01 00:00:00 UTC,node-7,,node,metadata.name,,0.1337,
 2026-01-01 00:00:00 UTC,m5.large,us,node,metadata.labels.node.kubernetes.io/instance-type,,0.2,
+2026-01-01 00:00:00 UTC,i-0ABC,,node,spec.providerID,,0.3,
+2026-01-01 00:00:00 UTC,gold,,node,metadata.labels.example.com/sku,,0.4,
 2026-01-01 00:00:00 UTC,pvc-1,,pv,metadata.name,,0.0001,
+2026-01-01 00:00:00 UTC,a100,,gpu,gpu.nvidia.com/class,,2,
 """
+_NODE = node("n")
 
 
-def quote(text: str, pool: tuple[str, str, str], region: str = "", node: str = "n") -> Quote:
+def quote(text: str, pool: tuple[str, str, str], region: str = "", known: NodeBuilder = _NODE) -> Quote:
     """Through the text of a table, as a user's file goes."""
-    return PriceTable(csv_rows(text)).quote(node, Pool(*pool), region)
+    return PriceTable(csv_rows(text)).quote(known.build(), Pool(*pool), region)
 
 
 def test_plain_csv_with_a_price_for_each_capacity_type() -> None:
@@ -52,9 +57,12 @@ def test_no_spot_row_where_nothing_is_saved() -> None:
 
 def test_custom_pricing() -> None:
     text = to_csv(from_csv(_CUSTOM_PRICING))
-    assert quote(text, ("", "", "spot"), node="node-7").price == 0.1337
+    assert quote(text, ("", "", "spot"), known=node("node-7")).price == 0.1337
     assert quote(text, ("m5.large", "", "spot"), region="us").price == 0.2
-    assert len(csv_rows(text)) == 2
+    known = _NODE.field("spec", "providerID", value="aws:///us-1a/i-0abc")
+    assert quote(text, ("m5.large", "", "spot"), region="us", known=known).price == 0.3
+    assert quote(text, ("", "", "spot"), known=_NODE.label("example.com/sku", "gold")).price == 0.4
+    assert len(csv_rows(text)) == 4
 
 
 def test_spot_advisor() -> None:
@@ -84,7 +92,7 @@ def test_spot_advisor_without_prices_still_has_rates() -> None:
         pytest.param("name,price,lifecycle\nx,1,odd\n", "line 2, column lifecycle", id="odd terms"),
         pytest.param("name,price\nx,\n", "no line with a price", id="no price at all"),
         pytest.param(
-            _CUSTOM_PRICING.replace("metadata.name,,0.1337", "spec.providerID,,0.1337"),
+            _CUSTOM_PRICING.replace("metadata.name,,0.1337", "metadata.annotations.sku,,0.1337"),
             "line 2, column instanceidfield",
             id="an identity that nodes here do not have",
         ),

@@ -7,6 +7,9 @@ from cluster.errors import PriceTableError
 from market.pools import Pool
 from market.quotes import Quote
 from market.table import PriceTable, csv_rows, read
+from tests.builders import node
+
+_POOL = Pool("m5.large", "", "spot")
 
 _TABLE = """\
 # what we pay
@@ -21,8 +24,8 @@ m5.x*,,,spot,0.3,,
 """
 
 
-def quote(pool: tuple[str, str, str], region: str = "eu", node: str = "n") -> Quote:
-    return PriceTable(csv_rows(_TABLE)).quote(node, Pool(*pool), region)
+def quote(pool: tuple[str, str, str], region: str = "eu") -> Quote:
+    return PriceTable(csv_rows(_TABLE)).quote(node("n").build(), Pool(*pool), region)
 
 
 @pytest.mark.parametrize(
@@ -56,8 +59,53 @@ def test_regions() -> None:
 
 def test_a_row_for_one_node_beats_all_others() -> None:
     table = PriceTable(csv_rows("node,instance_type,price\n,m5.large,1\nn-7,,2\nn-[89],,3\n"))
-    found = [table.quote(name, Pool("m5.large", "", "spot"), "").price for name in ("n-1", "n-7", "n-8")]
+    found = [table.quote(node(name).build(), _POOL, "").price for name in ("n-1", "n-7", "n-8")]
     assert found == [1, 2, 3]
+
+
+_AWS, _AZURE, _GCE = "aws:///us-1a/i-0Abc", "azure:///subscriptions/S/vm-0", "gce://shop/us-1a/n-0"
+
+
+@pytest.mark.parametrize(
+    ("provider_id", "row", "same"),
+    [
+        pytest.param(_AWS, _AWS, True, id="whole"),
+        pytest.param(_AWS, "i-0abc", True, id="of AWS the instance, in any case"),
+        pytest.param(_AWS, "us-1a/i-0abc", False, id="of AWS something else"),
+        pytest.param(_AZURE, "/subscriptions/s/vm-0", True, id="of Azure the path"),
+        pytest.param(_AZURE, "vm-0", False, id="of Azure the end of the path, which is not unique"),
+        pytest.param(_GCE, _GCE.upper(), True, id="of Google the whole"),
+        pytest.param(_GCE, "gce://shop/*", True, id="a pattern"),
+        pytest.param("", "i-0abc", False, id="a node without one"),
+    ],
+)
+def test_a_provider_id(provider_id: str, row: str, same: bool) -> None:
+    table = PriceTable(csv_rows(f"provider_id,instance_type,price\n,m5.large,1\n{row},,2\n"))
+    known = node("n").field("spec", "providerID", value=provider_id or None).build()
+    assert table.quote(known, _POOL, "").price == (2 if same else 1)
+
+
+def test_a_label() -> None:
+    table = PriceTable(csv_rows("label,instance_type,price\n,m5.large,1\nsku=gold,,2\nsku=s*,,3\n"))
+    found = [
+        table.quote(node("n").label("sku", sku).build(), _POOL, "").price for sku in ("gold", "silver", "x")
+    ]
+    assert found == [2, 3, 1]
+
+
+def test_the_name_beats_the_provider_id_which_beats_a_label() -> None:
+    lines = ["n,,,3", ",i-0abc,,2", ",,sku=gold,1"]
+    known = node("n").field("spec", "providerID", value=_AWS).label("sku", "gold").build()
+    for best in (3, 2, 1):
+        table = PriceTable(csv_rows("node,provider_id,label,price\n" + "\n".join(lines)))
+        assert table.quote(known, _POOL, "").price == best
+        del lines[0]
+
+
+def test_a_row_for_a_node_may_name_its_pool_too() -> None:
+    table = PriceTable(csv_rows("node,region,capacity_type,price\nn,us,spot,1\n"))
+    assert table.quote(node("n").build(), _POOL, "us").price == 1
+    assert math.isnan(table.quote(node("n").build(), _POOL, "eu").price)
 
 
 def test_csv_and_yaml_say_the_same(tmp_path: Path) -> None:
@@ -66,9 +114,9 @@ def test_csv_and_yaml_say_the_same(tmp_path: Path) -> None:
     )
     (tmp_path / "t.yaml").write_text(
         "prices:\n- {instanceType: m5.*, capacityType: spot, price: 0.1, interruptionRate: 0.2}\n"
+        "- {providerID: i-7, price: 9}\n"
     )
-    pool = Pool("m5.large", "", "spot")
-    found = [read(tmp_path / name).quote("n", pool, "") for name in ("t.csv", "t.yaml")]
+    found = [read(tmp_path / name).quote(node("n").build(), _POOL, "") for name in ("t.csv", "t.yaml")]
     assert [each.price for each in found] == [0.1, 0.1]
     assert [each.interruption_rate for each in found] == [0.2, 0.2]
 
@@ -85,6 +133,8 @@ def test_csv_and_yaml_say_the_same(tmp_path: Path) -> None:
             "instance_type,interruption_rate\na,7\n", "line 2, column interruption_rate", id="a rate of 7"
         ),
         pytest.param("instance_type,capacity_type\na,sport\n", 'capacity_type: "sport"', id="a typing error"),
+        pytest.param("label,price\nshop,1\n", 'line 2, column label: "shop"', id="a label without a value"),
+        pytest.param("label,price\n*=shop,1\n", 'line 2, column label: "*=shop"', id="any label"),
         pytest.param("instance_type,price\na,1\na,2\n", "line 3: says again what line 2", id="twice"),
         pytest.param("instance_type,price\na,1,2\n", "line 2: 1 cells more", id="too many cells"),
         pytest.param('instance_type,price\n"a,1\n', "line", id="an open quote"),
