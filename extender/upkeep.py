@@ -1,0 +1,40 @@
+"""What may change beside the cluster, and is followed: the configuration, the price table and the prices."""
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from extender.events import warn_about_ourselves
+from extender.market_feed import MarketFeed
+from extender.metrics import Metrics
+from extender.server import attempt
+from extender.settings import Settings
+from extender.source import Source
+
+_FILES_INTERVAL_SECONDS = 1.0
+_PRICES_INTERVAL_SECONDS = 0.5  # to see whether it is time to ask
+
+
+class Upkeep:
+    def __init__(self, source: Source, config: Path | None, metrics: Metrics) -> None:
+        """Raise TradewindError for a configuration or a price table that cannot be used."""
+        self._source = source
+        self.settings = Settings(config, metrics)
+        self.feed = MarketFeed(source.market, source.cache, self.settings.market, metrics)
+
+    async def follow_files(self, also: Callable[[], None] = lambda: None) -> None:
+        refused = partial(warn_about_ourselves, self._source.api, "ConfigurationRefused")
+        table_refused = partial(warn_about_ourselves, self._source.api, "PriceTableRefused")
+        while True:
+            await asyncio.sleep(_FILES_INTERVAL_SECONDS)
+            await attempt(self.settings.refresh, refused)
+            await attempt(self.feed.follow, self.settings.market, table_refused)
+            also()
+
+    async def follow_prices(self) -> None:
+        """Apart from the rest: a slow server of prices keeps nothing else waiting."""
+        while True:
+            if self._source.synced:
+                await attempt(self.feed.poll)
+            await asyncio.sleep(_PRICES_INTERVAL_SECONDS)
