@@ -5,10 +5,10 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from cluster.constraints import PodTerm
-from cluster.objects import Pod
+from cluster.objects import DELETION_COST, Pod
 from cluster.selectors import Selector
 from cluster.snapshot import Snapshot
-from planner import wishes
+from planner import note, wishes
 from planner.problem import Problem
 from planner.relations import relations
 from planner.terms import Group, pod_class, prices, worth
@@ -19,6 +19,9 @@ PolicyOf = Callable[[Pod], Policy]
 
 # Pods that every node of a pool has: a node with nothing else on it could be given back.
 _NODES_OWN = frozenset({"DaemonSet", "Node"})
+
+# Written by planners and controllers; they ask for nothing.
+_SAY_NOTHING = frozenset({note.ANNOTATION, DELETION_COST})
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -33,21 +36,56 @@ def make_batch(snapshot: Snapshot, pods: Sequence[Pod], policy_of: PolicyOf) -> 
     """All pods of the cluster: those on nodes, and those that wait for one."""
     placed = {str(pod): pod for pod in pods if pod.node_name and not pod.finished}
     waiting = [pod for pod in pods if not (pod.node_name or pod.finished or pod.deleting)]
-    asked = {pod.uid: wishes.read(pod) for pod in waiting}
+    asked, refused = _read_wishes(waiting)
     replaced = {asked[pod.uid].replaces: str(pod) for pod in waiting if asked[pod.uid].replaces}
     known = placed.keys() | {str(pod) for pod in waiting}
-    refused: dict[str, str] = {}
     for pod in waiting:
         if str(pod) in replaced:
             refused[str(pod)] = f"replaced by {replaced[str(pod)]}"
         for name in (asked[pod.uid].replaces, asked[pod.uid].beside):
             if name and name not in known:
                 refused[str(pod)] = f"asks for the node of {name}, which is not there"
+    refused |= _torn(waiting, asked, refused)
     snapshot = snapshot.without(placed[name] for name in replaced if name in placed)
     staying = [pod for name, pod in placed.items() if name not in replaced]
     groups = _groups([pod for pod in waiting if str(pod) not in refused], asked, snapshot, policy_of)
     problem = _problem(snapshot, groups, staying, placed)
     return Batch(snapshot=snapshot, groups=groups, refused=refused, problem=problem)
+
+
+def _read_wishes(pods: Iterable[Pod]) -> tuple[dict[str, Wishes], dict[str, str]]:
+    """By UID; and by namespace/name what is wrong with those that cannot be read."""
+    asked: dict[str, Wishes] = {}
+    refused: dict[str, str] = {}
+    for pod in pods:
+        try:
+            asked[pod.uid] = wishes.read(pod)
+        except wishes.WishError as error:
+            asked[pod.uid] = wishes.NOTHING
+            refused[str(pod)] = str(error)
+    return asked, refused
+
+
+def _torn(pods: Iterable[Pod], asked: Mapping[str, Wishes], refused: Mapping[str, str]) -> Mapping[str, str]:
+    """Pods of gangs that are all or nothing, and of which one is refused."""
+    gangs: dict[tuple[str, str], list[Pod]] = defaultdict(list)
+    for pod in pods:
+        if pod.gang:
+            gangs[pod.namespace, pod.gang].append(pod)
+    found: dict[str, str] = {}
+    for (_, name), members in gangs.items():
+        missing = next((str(pod) for pod in members if str(pod) in refused), None)
+        if missing and not any(asked[pod.uid].gang_min for pod in members):
+            reason = f"gang {name} needs {missing}: {refused[missing]}"
+            found |= {str(pod): reason for pod in members if str(pod) not in refused}
+    return found
+
+
+def _asking(pod: Pod) -> tuple[tuple[str, str], ...]:
+    """The annotations that say what the pod asks for."""
+    if not pod.annotations:
+        return ()
+    return tuple((key, value) for key, value in pod.annotations.items() if key not in _SAY_NOTHING)
 
 
 def _problem(
@@ -116,7 +154,7 @@ def _everything(pod: Pod) -> Hashable:
     return (
         pod.namespace,
         tuple(pod.labels.items()),
-        tuple(pod.annotations.items()),
+        _asking(pod),
         tuple(pod.requests.items()),
         tuple(pod.limits.items()),
         pod.priority,
@@ -137,7 +175,7 @@ def _what_counts(pod: Pod, label_keys: frozenset[str]) -> Hashable:
     return (
         pod.namespace,
         tuple(sorted((key, value) for key, value in pod.labels.items() if key in label_keys)),
-        tuple(sorted(pod.annotations.items())),
+        tuple(sorted(_asking(pod))),
         tuple(sorted(pod.requests.items())),
         tuple(sorted(pod.limits.items())),
         pod.priority,

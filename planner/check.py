@@ -40,7 +40,7 @@ def violations(cache: Cache, policy_of: PolicyOf, plan: Plan) -> list[str]:
 
 def _remove_replaced(cache: Cache, pods: dict[str, Pod], plan: Plan) -> None:
     for each in plan.placements:
-        name = wishes.read(pods[each.pod]).replaces
+        name = wishes.standing(pods[each.pod]).replaces
         if name in pods and pods[name].node_name:
             cache.remove_pod(pods[name].uid)
 
@@ -61,7 +61,7 @@ def _broken_wishes(
     node_of = {str(pod): pod.node_name for pod in placed}
     table = snapshot.nodes.cluster.table
     for pod in bound:
-        asked = wishes.read(pod)
+        asked = wishes.standing(pod)
         labels = table.nodes[table.row_of[pod.node_name]].labels
         near = [other for other in placed if other.node_name == pod.node_name and other.uid != pod.uid]
         if asked.node not in {"", pod.node_name}:
@@ -70,7 +70,7 @@ def _broken_wishes(
             yield f"{pod} is on a node without the labels it asks for"
         if any(wishes.hits(asked.conflicts, other) for other in near):
             yield f"{pod} is beside a pod it conflicts with"
-        if any(wishes.hits(wishes.read(other).conflicts, pod) for other in near):
+        if any(wishes.hits(wishes.standing(other).conflicts, pod) for other in near):
             yield f"{pod} is beside a pod that conflicts with it"
         if asked.beside and node_of.get(asked.beside) != pod.node_name:
             yield f"{pod} is not beside {asked.beside}"
@@ -91,8 +91,8 @@ def _crowded(pod: Pod, most: int, placed: Sequence[Pod], table: NodeTable) -> bo
 
 
 def _broken_groups(placed: Sequence[Pod], bound: Sequence[Pod]) -> Iterator[str]:
-    chosen = Counter(wishes.read(pod).xor for pod in placed)
-    for name in {wishes.read(pod).xor for pod in bound} - {""}:
+    chosen = Counter(wishes.standing(pod).xor for pod in placed)
+    for name in {wishes.standing(pod).xor for pod in bound} - {""}:
         if chosen[name] > 1:
             yield f"more than one of the alternatives {name}"
 
@@ -105,7 +105,7 @@ def gangs_kept(pods: Sequence[Pod], plan: Plan) -> Iterator[str]:
         if pod.gang:
             gangs.setdefault((pod.namespace, pod.gang), []).append(pod)
     for (_, name), members in gangs.items():
-        least = max(wishes.read(pod).gang_min for pod in members) or len(members)
+        least = max(wishes.standing(pod).gang_min for pod in members) or len(members)
         count = sum(bool(pod.node_name) or str(pod) in planned for pod in members)
         if 0 < count < least and any(str(pod) in planned for pod in members):
             yield f"of gang {name} {count} pods are placed, not {least}"

@@ -259,7 +259,7 @@ def _gangs(groups: Sequence[Group], placed: Sequence[Pod]) -> Iterator[Gang]:
 
 
 def _choices(groups: Sequence[Group], placed: Sequence[Pod]) -> Iterator[Choice]:
-    taken = Counter(wishes.read(pod).xor for pod in placed)
+    taken = Counter(wishes.standing(pod).xor for pod in placed)
     for name in sorted({group.wishes.xor for group in groups} - {""}):
         classes = frozenset(index for index, group in enumerate(groups) if group.wishes.xor == name)
         yield Choice(name=name, classes=classes, most=max(1 - taken[name], 0))

@@ -134,7 +134,7 @@ def _hostile(group: Group, nodes: Nodes, staying: Sequence[Pod]) -> Mask:
         pod.node_name
         for pod in staying
         if (group.wishes.conflicts and wishes.hits(group.wishes.conflicts, pod))
-        or (wishes.CONFLICTS in pod.annotations and wishes.hits(wishes.read(pod).conflicts, group.pod))
+        or (wishes.CONFLICTS in pod.annotations and wishes.hits(wishes.standing(pod).conflicts, group.pod))
     ]
     mask = np.zeros(len(table), np.bool_)
     mask[table.rows(names)] = True

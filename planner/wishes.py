@@ -71,6 +71,14 @@ def read(pod: Pod) -> Wishes:
     )
 
 
+def standing(pod: Pod) -> Wishes:
+    """Of a pod that has its place: what cannot be read is no reason to stop planning for the others."""
+    try:
+        return read(pod)
+    except WishError:
+        return NOTHING
+
+
 def hits(patterns: Iterable[str], pod: Pod) -> bool:
     return any(fnmatchcase(str(pod), pattern) for pattern in patterns)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from cluster.errors import TradewindError
 from extender import config, source
+from planner import wishes
 from planner.planner import Planned, plan
 from planner.worker import Worker
 
@@ -44,6 +45,8 @@ def run(options: argparse.Namespace) -> None:
     worker = Worker()
     try:
         snapshot, pods = served.cache.snapshot(), served.cache.all_pods()
+        for pod in pods:
+            wishes.read(pod)  # a running planner goes on without such a pod; a file can be put right
         planned = plan(snapshot, pods, policies.of, worker, options.seconds)
         seconds = time.monotonic() - started
         bound = worker.lower_bound(planned.batch.problem, planned.assignment, _BOUND_SECONDS)

@@ -103,13 +103,6 @@ def test_packing_without_ties_comes_near_the_bound(seed: int) -> None:
     assert money(batch.problem, found) <= 1.05 * lower_bound(batch.problem, found, 20)
 
 
-def test_labels_that_no_rule_asks_for_do_not_divide_a_class() -> None:
-    pods = [each.label("index", str(n)) for n, each in enumerate(copies(pod("s").requests(cpu="1"), "s", 5))]
-    assert len(batch_of(filled([node("n")], pods)).groups) == 1
-    asking = pod("asks").requests(cpu="1").anti_affinity(HOST, {"index": "3"})
-    assert len(batch_of(filled([node("n")], [*pods, asking])).groups) == 6
-
-
 def test_a_node_with_agents_only_is_not_in_use() -> None:
     agent = pod("agent").owner("DaemonSet", "agent", "d").on("a")
     batch = batch_of(filled([node("a"), node("b")], [agent, pod("web").on("b")]))

@@ -1,0 +1,61 @@
+"""How waiting pods become classes, and which of them no plan is made for."""
+
+import pytest
+
+from planner import note, wishes
+from tests.builders import PodBuilder, node, pod
+from tests.planner.cases import HOST, batch_of, copies, filled, planned, where
+
+
+def test_labels_that_no_rule_asks_for_do_not_divide_a_class() -> None:
+    pods = [each.label("index", str(n)) for n, each in enumerate(copies(pod("s").requests(cpu="1"), "s", 5))]
+    assert len(batch_of(filled([node("n")], pods)).groups) == 1
+    asking = pod("asks").requests(cpu="1").anti_affinity(HOST, {"index": "3"})
+    assert len(batch_of(filled([node("n")], [*pods, asking])).groups) == 6
+
+
+@pytest.mark.parametrize(
+    ("annotation", "classes"),
+    [
+        pytest.param(note.ANNOTATION, 1, id="the note of an earlier plan does not"),
+        pytest.param("controller.kubernetes.io/pod-deletion-cost", 1, id="the cost of deletion does not"),
+        pytest.param("tradewind.dev/workload-class", 2, id="a wish does"),
+    ],
+)
+def test_what_divides_a_class(annotation: str, classes: int) -> None:
+    first, second = copies(pod("s").requests(cpu="1"), "s", 2)
+    batch = batch_of(filled([node("n")], [first.annotation(annotation, "1"), second]))
+    assert len(batch.groups) == classes
+
+
+def _unreadable(name: str) -> PodBuilder:
+    return pod(name).requests(cpu="1").annotation(wishes.MAX_PER_ZONE, "few")
+
+
+def test_an_annotation_without_sense_costs_only_its_pod_a_place() -> None:
+    plan = planned([node("n")], [_unreadable("bad"), pod("good").requests(cpu="1")])
+    assert where(plan) == {"good": "n"}
+    assert wishes.MAX_PER_ZONE in plan.unplaced["default/bad"]
+    assert '"few"' in plan.unplaced["default/bad"]
+
+
+@pytest.mark.parametrize(
+    "annotation", [wishes.CONFLICTS, wishes.XOR], ids=["while others have conflicts", "while others choose"]
+)
+def test_such_a_pod_on_a_node_stops_no_plan(annotation: str) -> None:
+    placed = _unreadable("bad").annotation(annotation, "good").on("n")
+    plan = planned([node("n")], [placed, pod("good").requests(cpu="1").annotation(annotation, "other")])
+    assert where(plan) == {"good": "n"}
+
+
+def test_a_gang_waits_for_its_pod_that_cannot_be_read() -> None:
+    gang = [each.annotation("tradewind.dev/gang", "g") for each in (_unreadable("bad"), pod("a"), pod("b"))]
+    plan = planned([node("n")], gang)
+    assert where(plan) == {}
+    assert "gang g needs default/bad" in plan.unplaced["default/a"]
+
+
+def test_a_gang_of_which_enough_are_left_does_not_wait() -> None:
+    gang = [each.annotation("tradewind.dev/gang", "g") for each in (_unreadable("bad"), pod("a"), pod("b"))]
+    plan = planned([node("n")], [*gang[:1], *(each.annotation(wishes.GANG_MIN, "2") for each in gang[1:])])
+    assert where(plan) == {"a": "n", "b": "n"}
