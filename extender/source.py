@@ -97,13 +97,19 @@ def choose(cluster_file: Path | None, kubeconfig: Path | None) -> Source:
     """What was asked for, else the cluster of KUBECONFIG, else the one we run in, else the example."""
     if cluster_file is not None:
         return FileSource(f"the cluster in {cluster_file}", cluster_file)
+    live = connect(kubeconfig)
+    return LiveSource(*live) if live else FileSource("the example cluster", EXAMPLES / "cluster.json")
+
+
+def connect(kubeconfig: Path | None) -> tuple[str, ApiClient] | None:
+    """The cluster's name for people, and the access to it; None where none is named and we run in none."""
     if kubeconfig is None and "KUBECONFIG" in os.environ:
         kubeconfig = Path(os.environ["KUBECONFIG"])
     if kubeconfig is not None:
-        return LiveSource(f"the cluster of {kubeconfig}", _api_client(kubeconfig))
+        return f"the cluster of {kubeconfig}", _api_client(kubeconfig)
     if "KUBERNETES_SERVICE_HOST" in os.environ:
-        return LiveSource("the cluster it runs in", _api_client(None))
-    return FileSource("the example cluster", EXAMPLES / "cluster.json")
+        return "the cluster it runs in", _api_client(None)
+    return None
 
 
 def _api_client(kubeconfig: Path | None) -> ApiClient:
