@@ -141,6 +141,8 @@ class Cache:
             if not news.any():
                 return 0
             self._offers[:, rows] = after
+            if (before[-1] != after[-1]).any():  # durable or not: floors stand on it, pods may wait for it
+                self._open()
             snapshot = self._snapshot
             current = snapshot is not None and snapshot.generation == self._generation
             self._bump()

@@ -15,10 +15,16 @@ _log = logging.getLogger(__name__)
 
 
 class Settings:
-    def __init__(self, path: Path | None, metrics: Metrics) -> None:
-        """Raise ConfigurationError if the document is broken: at the start there is no last good one."""
+    def __init__(
+        self, path: Path | None, metrics: Metrics, on_change: Callable[[], None] = lambda: None
+    ) -> None:
+        """Raise ConfigurationError if the document is broken: at the start there is no last good one.
+
+        `on_change` is called when a new document may give a pod a place that had none.
+        """
         self._path = path
         self._metrics = metrics
+        self._on_change = on_change
         self._watched = Watched([path] if path else [])
         self._take(config.read(path) if path else config.DEFAULT)
 
@@ -33,6 +39,7 @@ class Settings:
     def refresh(self, on_refused: Callable[[str], None]) -> None:
         if self._path is None or not self._watched.changed():
             return
+        before = self._policies.conditions(), self.planner
         try:
             self._take(config.read(self._path))
         except ConfigurationError as error:
@@ -44,3 +51,5 @@ class Settings:
         self._metrics.reloads.labels("taken").inc()
         self._metrics.config_ok.set(1)
         _log.info("configuration taken from %s", self._path)
+        if before != (self._policies.conditions(), self.planner):
+            self._on_change()

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 from cluster.objects import ANNOTATION_PREFIX, Pod
 from cluster.selectors import matches, parse_selector
 from scoring.policy import Policy
+from scoring.rules import Filter
 
 CLASS = ANNOTATION_PREFIX + "workload-class"
 
@@ -62,6 +63,13 @@ class Policies:
             if match is not None and match.takes(pod):
                 return policy
         return self.default
+
+    def conditions(self) -> tuple[tuple[Match | None, str, tuple[Filter, ...]], ...]:
+        """All that decides whether a pod may go somewhere, and nothing that decides where it goes best."""
+        everyone = (None, self.default)
+        return tuple(
+            (match, policy.workload_class, policy.filters) for match, policy in (everyone, *self.classes)
+        )
 
     def all(self) -> tuple[Policy, ...]:
         return (self.default, *(policy for _, policy in self.classes))

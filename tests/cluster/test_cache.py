@@ -148,6 +148,16 @@ def test_new_offers_leave_the_rest_of_the_snapshot_as_it_is() -> None:
     assert cache.snapshot() is after
 
 
+def test_only_offers_that_change_durability_may_give_a_pod_a_place() -> None:
+    cache = Cache(offer_of)
+    cache.apply_node(node("a").price(1).build())
+    nodes, before = cache.snapshot().nodes.cluster.table.nodes, cache.wait_news(News(), 0)
+    cache.update_offers(nodes, np.array([[2.0], [2.0], [0.5], [1.0]]))
+    assert cache.wait_news(before, 0) == before
+    cache.update_offers(nodes, np.array([[2.0], [2.0], [0.5], [0.0]]))
+    assert cache.wait_news(before, 0).openings == before.openings + 1
+
+
 def test_resources_are_the_rows_and_nodes_the_columns() -> None:
     cache = Cache(offer_of)
     cache.apply_node(node("a").cpu(4).memory("1Gi").pods(10).price(0.25).build())

@@ -60,6 +60,30 @@ def test_a_changed_document_takes_effect_and_a_broken_one_does_not(tmp_path: Pat
     assert metrics.registry.get_sample_value("tradewind_config_reloads_total", {"result": "taken"}) == 2
 
 
+_FLOOR = _HEAD + "rules: {durable_floor: {share: 0.5}}\nclasses: [{name: a, match: {minPriority: 5}}]\n"
+
+
+@pytest.mark.parametrize(
+    ("after", "told"),
+    [
+        pytest.param(_FLOOR.replace("0.5", "0.2"), 1, id="a lower floor"),
+        pytest.param(_FLOOR.replace("minPriority", "maxPriority"), 1, id="other pods of a class"),
+        pytest.param(_FLOOR + "planner: {schedulers: [mine]}", 1, id="another planner"),
+        pytest.param(_FLOOR + "weights: {price: 9}", 0, id="another taste only"),
+        pytest.param(_FLOOR + "market: {priors: {spot: 0.5}}", 0, id="other prices only"),
+        pytest.param(_FLOOR + "weights: {price: -9}", 0, id="a broken document"),
+    ],
+)
+def test_what_may_give_a_pod_a_place_is_told(tmp_path: Path, after: str, told: int) -> None:
+    mounted, calls = Mounted(tmp_path), list[None]()
+    mounted.write(_FLOOR)
+    settings = Settings(mounted.path, Metrics(), on_change=lambda: calls.append(None))
+    mounted.write(after)
+    settings.refresh(lambda _: None)
+    settings.refresh(lambda _: None)
+    assert len(calls) == told
+
+
 def test_a_deleted_document_leaves_the_last_one_in_force(tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
     path.write_text(_HEAD + "weights: {price: 3}")
