@@ -32,8 +32,13 @@ class Batch:
     problem: Problem
 
 
-def make_batch(snapshot: Snapshot, pods: Sequence[Pod], policy_of: PolicyOf) -> Batch:
-    """All pods of the cluster: those on nodes, and those that wait for one."""
+def make_batch(
+    snapshot: Snapshot, pods: Sequence[Pod], policy_of: PolicyOf, favour: Mapping[str, int] | None = None
+) -> Batch:
+    """All pods of the cluster: those on nodes, and those that wait for one.
+
+    `favour` by UID: among pods of equal priority the higher goes first; 0 where nothing is said.
+    """
     placed = {str(pod): pod for pod in pods if pod.node_name and not pod.finished}
     waiting = [pod for pod in pods if not (pod.node_name or pod.finished or pod.deleting)]
     asked, refused = _read_wishes(waiting)
@@ -48,7 +53,9 @@ def make_batch(snapshot: Snapshot, pods: Sequence[Pod], policy_of: PolicyOf) -> 
     refused |= _torn(waiting, asked, refused)
     snapshot = snapshot.without(placed[name] for name in replaced if name in placed)
     staying = [pod for name, pod in placed.items() if name not in replaced]
-    groups = _groups([pod for pod in waiting if str(pod) not in refused], asked, snapshot, policy_of)
+    groups = _groups(
+        [pod for pod in waiting if str(pod) not in refused], asked, snapshot, policy_of, favour or {}
+    )
     problem = _problem(snapshot, groups, staying, placed)
     return Batch(snapshot=snapshot, groups=groups, refused=refused, problem=problem)
 
@@ -113,27 +120,31 @@ def _problem(
 
 
 def _groups(
-    pods: Sequence[Pod], asked: Mapping[str, Wishes], snapshot: Snapshot, policy_of: PolicyOf
+    pods: Sequence[Pod],
+    asked: Mapping[str, Wishes],
+    snapshot: Snapshot,
+    policy_of: PolicyOf,
+    favour: Mapping[str, int],
 ) -> tuple[Group, ...]:
     """In two steps: pods equal in everything first, as that is quick; then without labels nobody asks for."""
-    equal: dict[Hashable, list[Pod]] = defaultdict(list)
+    equal: dict[tuple[Hashable, int], list[Pod]] = defaultdict(list)
     for pod in pods:
-        equal[_everything(pod)].append(pod)
+        equal[_everything(pod), favour.get(pod.uid, 0)].append(pod)
     heads = [members[0] for members in equal.values()]
     keys = _label_keys(heads, snapshot)
     patterns = sorted({pattern for pod in heads for pattern in asked[pod.uid].conflicts})
     named = Counter(asked[pod.uid].beside for pod in pods)
     merged: dict[Hashable, Group] = {}
-    for members in equal.values():
+    for (_, favoured), members in equal.items():
         for part in _apart(members, named, patterns):
             first = part[0]
             policy = policy_of(first)
             names = str(first) if str(first) in named else ""
             hit = tuple(pattern for pattern in patterns if wishes.hits([pattern], first))
-            key = (_what_counts(first, keys), policy.workload_class, names, hit)
+            key = (_what_counts(first, keys), policy.workload_class, favoured, names, hit)
             group = merged.get(key)
             if group is None:
-                merged[key] = Group(pods=list(part), policy=policy, wishes=asked[first.uid])
+                merged[key] = Group(list(part), policy, asked[first.uid], favoured)
             else:
                 group.pods.extend(part)
     return tuple(merged.values())

@@ -34,14 +34,20 @@ def fill(state: State, order: Sequence[int] | None = None) -> State:
 
 
 def urgency(problem: Problem) -> list[int]:
-    """Higher priority first, then anchors before followers, then the larger pods."""
+    """Higher priority first, then favour, then anchors before followers, then the larger pods."""
     depth = depths(problem)
     size = [float(np.median(each.share)) if each.share.size else 0.0 for each in problem.classes]
     freedom = [int(each.allowed.sum()) for each in problem.classes]
     everywhere = max(freedom, default=0)
     return sorted(
         range(len(problem.classes)),
-        key=lambda i: (-problem.classes[i].priority, depth[i], freedom[i] * 2 >= everywhere, -size[i]),
+        key=lambda i: (
+            -problem.classes[i].priority,
+            -problem.classes[i].favour,
+            depth[i],
+            freedom[i] * 2 >= everywhere,
+            -size[i],
+        ),
     )
 
 

@@ -1,6 +1,6 @@
 """From a snapshot and its pods to a plan."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from cluster.objects import Pod
@@ -22,10 +22,19 @@ class Planned:
 
 
 def plan(
-    snapshot: Snapshot, pods: Sequence[Pod], policy_of: PolicyOf, worker: Worker | None, seconds: float
+    snapshot: Snapshot,
+    pods: Sequence[Pod],
+    policy_of: PolicyOf,
+    worker: Worker | None,
+    seconds: float,
+    *,
+    favour: Mapping[str, int] | None = None,
 ) -> Planned:
-    """The greedy placement, bettered by the worker within so many seconds; without a worker as it is."""
-    batch = make_batch(snapshot, pods, policy_of)
+    """The greedy placement, bettered by the worker within so many seconds; without a worker as it is.
+
+    `favour` as `planner.selection` says, by UID.
+    """
+    batch = make_batch(snapshot, pods, policy_of, favour)
     assignment, engine, failure = greedy(batch.problem), "greedy", ""
     if worker is not None and batch.groups:
         (assignment, engine), failure = worker.solve(batch.problem, assignment, seconds)

@@ -42,6 +42,7 @@ class PodClass:
     cost: Floats  # (N,) dollars an hour for one pod: expected loss, then what the scorers find wrong
     priority: int
     share: Floats  # (N,) the largest share of any resource that one pod takes of what the node has
+    favour: int = 0  # among classes of equal priority the higher goes first
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -1,5 +1,6 @@
 """On what terms the pods of a class may go to each node: allowed or not, and at what cost."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -27,6 +28,8 @@ SCORE_WORTH = 0.01
 # the solvers' integers reach.
 _WORTH_STEP = 1e6
 _WORTH_REACH = 1e12
+# So many pods without favour may stay out for one with it.
+_FAVOUR_STEP = 16.0
 
 # These depend on what else the batch places; the engines know them as capacities and relations.
 _CHANGING = (Resources, Limits, PodAffinity, TopologySpread, DurableFloor)
@@ -39,6 +42,7 @@ class Group:
     pods: list[Pod]
     policy: Policy
     wishes: Wishes
+    favour: int = 0
 
     @property
     def pod(self) -> Pod:
@@ -62,6 +66,7 @@ def pod_class(
         allowed=_allowed(group, nodes, staying, placed),
         cost=_cost(group, nodes, price * share),
         priority=group.pod.priority,
+        favour=group.favour,
         share=share,
     )
 
@@ -74,18 +79,24 @@ def prices(nodes: Nodes) -> Floats:
 
 
 def worth(classes: Sequence[PodClass]) -> tuple[float, ...]:
-    """Of one pod of each class; levels of priority as far apart as the pods below them are many."""
-    by_priority: dict[int, int] = {}
+    """Of one pod of each class; levels of priority as far apart as the pods below them are many.
+
+    Levels of favour are closer, so that they leave the solvers' integers to the priorities.
+    """
+    counts = Counter[tuple[int, int]]()
     for each in classes:
-        by_priority[each.priority] = by_priority.get(each.priority, 0) + each.count
-    values: dict[int, float] = {}
+        counts[each.priority, each.favour] += each.count
+    values: dict[tuple[int, int], float] = {}
     value, below = 1.0, 0.0
-    for priority in sorted(by_priority):
+    for priority in sorted({priority for priority, _ in counts}):
+        start = below
         value = max(value, below + 1.0)
-        value = min(value, _WORTH_REACH / _WORTH_STEP)
-        values[priority] = value
-        below += value * by_priority[priority]
-    return tuple(_WORTH_STEP * values[each.priority] for each in classes)
+        for level in sorted(level for level in counts if level[0] == priority):
+            if below > start:
+                value = min(value * _FAVOUR_STEP, below - start + 1.0)
+            values[level] = min(value, _WORTH_REACH / _WORTH_STEP)
+            below += values[level] * counts[level]
+    return tuple(_WORTH_STEP * values[each.priority, each.favour] for each in classes)
 
 
 def _amounts(requests: Mapping[str, int], nodes: Nodes) -> Amounts:
