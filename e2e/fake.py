@@ -5,7 +5,7 @@ with a grace period of 0.
 """
 
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from e2e import objects, outcomes
@@ -14,6 +14,8 @@ from e2e.objects import Object
 
 _NODES = "/api/v1/nodes"
 _NOT_FOUND = 404
+
+HELD = {"tradewind.dev/plan": "enabled"}
 
 
 def add_nodes(api: Api, nodes: Iterable[Object]) -> list[str]:
@@ -41,14 +43,14 @@ def remove_nodes(api: Api, names: Iterable[str]) -> None:
     api.concurrently("DELETE", [(f"{_NODES}/{name}", None) for name in names])
 
 
-def add_namespace(api: Api, prefix: str = "e2e") -> str:
-    """Creates a namespace with a name of its own."""
-    return create_namespace(api, f"{prefix}-{secrets.token_hex(4)}")
+def add_namespace(api: Api, prefix: str = "e2e", *, held: bool = False) -> str:
+    """Creates a namespace with a name of its own, whose pods are held for the planner or not."""
+    return create_namespace(api, f"{prefix}-{secrets.token_hex(4)}", HELD if held else {})
 
 
-def create_namespace(api: Api, name: str) -> str:
+def create_namespace(api: Api, name: str, labels: Mapping[str, str] | None = None) -> str:
     """Pods can be created in the namespace when this returns."""
-    api.create(objects.namespace(name))
+    api.create(objects.namespace(name, labels))
     accounts = f"/api/v1/namespaces/{name}/serviceaccounts"
     # Admission refuses a pod until the controller manager has made its default service account.
     for change in api.changes(accounts, outcomes.SECONDS, fieldSelector="metadata.name=default"):

@@ -116,8 +116,12 @@ def deployment(
     }
 
 
-def namespace(name: str) -> Object:
-    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+def namespace(name: str, labels: Mapping[str, str] | None = None) -> Object:
+    return {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"name": name, "labels": dict(labels or {})},
+    }
 
 
 def priority_class(name: str, value: int) -> Object:

@@ -26,41 +26,34 @@ class Tls:
     client_ca: Path | None = None
 
 
-class Tradewind:
-    """Serves from its creation; after `kill` or `stop`, `start` brings it back on the same port."""
+class Service:
+    """Serves from its creation; after `kill` or `stop`, `start` brings it back on the same ports."""
 
     def __init__(
         self,
         workspace: Workspace,
-        kubeconfig: Path,
+        command: str,
+        name: str,
         *,
-        settings: Mapping[str, Any] | None = None,
-        tls: Tls | None = None,
-        name: str = "tradewind",
-        environment: Mapping[str, str] | None = None,
+        flags: Mapping[str, Any],
+        settings: Mapping[str, Any] | None,
+        environment: Mapping[str, str] | None,
         switches: Sequence[str] = (),
     ) -> None:
         self._workspace = workspace
         self._name = name
         self._environment = environment
-        self._switches = switches
-        port, probe_port = free_port(), free_port()
-        self.url = f"{'https' if tls else 'http'}://127.0.0.1:{port}"
+        probe_port = free_port()
         self.probes = f"http://127.0.0.1:{probe_port}"
         self.configuration = workspace.directory / f"{name}.yaml"
         self.configure(settings or {})
-        self._flags = {
-            "--port": port,
-            "--probe-port": probe_port,
-            "--kubeconfig": kubeconfig,
-            "--config": self.configuration,
-        } | _tls_flags(tls)
+        flags = {**flags, "--probe-port": probe_port, "--config": self.configuration}
+        words = [str(word) for flag in flags.items() for word in flag]
+        self._command = [sys.executable, "-m", "extender", command, *words, *switches]
         self.start()
 
     def start(self) -> None:
-        flags = [str(word) for flag in self._flags.items() for word in flag]
-        command = [sys.executable, "-m", "extender", "serve", *flags, *self._switches]
-        self.process = self._workspace.start(self._name, command, self.url, self._environment)
+        self.process = self._workspace.start(self._name, self._command, self.probes, self._environment)
         self.process.wait_healthy(f"{self.probes}/readyz")
 
     def configure(self, settings: Mapping[str, Any]) -> None:
@@ -86,6 +79,58 @@ class Tradewind:
     def stop(self) -> int:
         """Gives the exit code."""
         return self.process.stop()
+
+
+class Tradewind(Service):
+    """What kube-scheduler calls."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        kubeconfig: Path,
+        *,
+        settings: Mapping[str, Any] | None = None,
+        tls: Tls | None = None,
+        name: str = "tradewind",
+        environment: Mapping[str, str] | None = None,
+        switches: Sequence[str] = (),
+    ) -> None:
+        port = free_port()
+        self.url = f"{'https' if tls else 'http'}://127.0.0.1:{port}"
+        super().__init__(
+            workspace,
+            "serve",
+            name,
+            flags={"--port": port, "--kubeconfig": kubeconfig} | _tls_flags(tls),
+            settings=settings,
+            environment=environment,
+            switches=switches,
+        )
+
+
+class Planner(Service):
+    """What plans for the pods that wait; its Lease is short, so that no test waits long for another."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        kubeconfig: Path,
+        *,
+        settings: Mapping[str, Any] | None = None,
+        name: str = "planner",
+        lease_seconds: float = 3.0,
+    ) -> None:
+        super().__init__(
+            workspace,
+            "planner",
+            name,
+            flags={"--kubeconfig": kubeconfig, "--lease-seconds": lease_seconds},
+            settings=settings,
+            environment={"POD_NAME": name},
+        )
+
+    def wait_leading(self) -> None:
+        self.wait_metric("tradewind_planner_leading", 1)
 
 
 def _tls_flags(tls: Tls | None) -> dict[str, Any]:

@@ -20,7 +20,7 @@ class Upkeep:
     def __init__(self, source: Source, config: Path | None, metrics: Metrics) -> None:
         """Raise TradewindError for a configuration or a price table that cannot be used."""
         self._source = source
-        self.settings = Settings(config, metrics)
+        self.settings = Settings(config, metrics, source.cache.tell)
         self.feed = MarketFeed(source.market, source.cache, self.settings.market, metrics)
 
     async def follow_files(self, also: Callable[[], None] = lambda: None) -> None:

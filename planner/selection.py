@@ -28,7 +28,9 @@ class _Unit(NamedTuple):
         return self.pods[0].namespace
 
 
-def waiting(pods: Iterable[Pod], schedulers: Collection[str], now: float) -> list[Pod]:
+def waiting(
+    pods: Iterable[Pod], schedulers: Collection[str], now: float, *, nominated: bool = False
+) -> list[Pod]:
     """Those that only we hold, and those that nobody holds and one of these schedulers is to place.
 
     Never one that another gate holds too, nor one in flight.
@@ -38,15 +40,18 @@ def waiting(pods: Iterable[Pod], schedulers: Collection[str], now: float) -> lis
         for pod in pods
         if pod.waiting
         and (pod.gates == (note.GATE,) or (not pod.gates and pod.scheduler_name in schedulers))
-        and not _flying(pod, now)
+        and not _flying(pod, now, nominated=nominated)
     ]
 
 
-def in_flight(pods: Iterable[Pod], now: float) -> list[Pod]:
-    """Those that were let go to a node and are not seen there yet, as if they were."""
+def in_flight(pods: Iterable[Pod], now: float, *, nominated: bool = False) -> list[Pod]:
+    """Those that were let go to a node and are not seen there yet, as if they were.
+
+    Where pods are nominated, kube-scheduler takes that back from one that does not fit: it is on no way.
+    """
     found = []
     for pod in pods:
-        plan = _flying(pod, now)
+        plan = _flying(pod, now, nominated=nominated)
         if plan is not None:
             found.append(msgspec.structs.replace(pod, node_name=plan.node))
     return found
@@ -99,8 +104,8 @@ def overdue(pods: Sequence[Pod], waited: Mapping[str, float], hold_seconds: floa
     return [pod for unit in _units(pods, waited) if unit.waited >= hold_seconds for pod in unit.pods]
 
 
-def _flying(pod: Pod, now: float) -> note.Note | None:
-    if not pod.waiting or pod.gates:
+def _flying(pod: Pod, now: float, *, nominated: bool) -> note.Note | None:
+    if not pod.waiting or pod.gates or (nominated and not pod.nominated):
         return None
     plan = note.read(pod)
     return plan if plan is not None and note.fresh(plan, now) else None

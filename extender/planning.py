@@ -1,0 +1,170 @@
+"""What to do with the pods that wait: one look at the cluster, one plan.
+
+All that is known of earlier plans is on the pods themselves, so that any replica can go on where another
+stopped. Only what is being written at this moment is remembered here.
+"""
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import NamedTuple
+
+import msgspec
+
+from cluster.cache import Cache
+from cluster.objects import Pod
+from extender.plan_metrics import PlanMetrics
+from extender.settings import Settings
+from planner import note, selection
+from planner.note import Note
+from planner.planner import Planned, plan
+from planner.settings import PlannerSettings
+from planner.worker import Worker
+
+
+class Order(NamedTuple):
+    """One pod is to go to one node."""
+
+    pod: Pod
+    note: Note
+
+
+@dataclass(frozen=True, kw_only=True)
+class Orders:
+    waves: Sequence[Sequence[Order]] = ()  # one is bound before the next is written
+    let_go: Sequence[Pod] = ()  # held for too long, or no longer to be held
+    pools: Mapping[str, str] = field(default_factory=dict)  # UID to the pool that would have to grow for it
+    unplaced: Mapping[str, str] = field(default_factory=dict)  # UID to the reason, of those that stay held
+    more: bool = False  # pods that found no room in the batch
+
+    def placed(self) -> list[Order]:
+        return [order for wave in self.waves for order in wave]
+
+
+class Planning:
+    def __init__(self, cache: Cache, settings: Settings, worker: Worker | None, metrics: PlanMetrics) -> None:
+        self._cache = cache
+        self._settings = settings
+        self._worker = worker
+        self._metrics = metrics
+        self._promised: dict[str, Order] = {}
+        self._unplaced: Mapping[str, str] = {}
+        self._batched: dict[str, float] = {}  # UID to when the pod was last in a batch
+
+    def decide(self, *, news: bool) -> Orders:
+        """Without news, only pods whose plan has run out or that were held for too long are looked at."""
+        settings, now = self._settings.planner, time.time()
+        held = [pod for pod in self._cache.waiting() if pod.gates == (note.GATE,)]
+        self._metrics.held.set(len(held))
+        if not settings.enabled:
+            return Orders(let_go=held)
+        flying = self._flying(settings, now)
+        waiting = self._waiting(settings, flying, now)
+        waited = {pod.uid: waited_seconds(pod, now) for pod in waiting}
+        if not (news or any(pod.uid not in self._unplaced for pod in waiting)):
+            overdue = selection.overdue(waiting, waited, settings.hold_seconds)
+            return Orders(let_go=[pod for pod in overdue if pod.gates], unplaced=self._unplaced)
+        chosen = self._choose(waiting, waited, settings, now)
+        return self._plan(chosen, waited, flying, settings, now, more=len(chosen) < len(waiting))
+
+    def forget(self, uids: Iterable[str]) -> None:
+        """These promises were not kept: they could not be written."""
+        for uid in uids:
+            self._promised.pop(uid, None)
+
+    def _waiting(self, settings: PlannerSettings, flying: Mapping[str, Pod], now: float) -> list[Pod]:
+        pods = [pod for pod in self._cache.waiting() if pod.uid not in flying]
+        return selection.waiting(pods, settings.schedulers, now, nominated=settings.nominate)
+
+    def _choose(
+        self, waiting: Sequence[Pod], waited: Mapping[str, float], settings: PlannerSettings, now: float
+    ) -> list[Pod]:
+        """Who was in a batch, and found no place, is at the end of the queue for the next."""
+        turns = {pod.uid: min(waited[pod.uid], now - self._batched.get(pod.uid, 0.0)) for pod in waiting}
+        chosen = selection.choose(waiting, turns, settings.batch.most_pods, settings.tenant_share)
+        self._batched = {uid: at for uid, at in self._batched.items() if uid in turns}
+        self._batched |= dict.fromkeys((pod.uid for pod in chosen), now)
+        return chosen
+
+    def _flying(self, settings: PlannerSettings, now: float) -> dict[str, Pod]:
+        """Pods on their way to a node: as on it. Their room is taken, unless kube-scheduler refused them."""
+        waiting = {pod.uid: pod for pod in self._cache.waiting()}
+        for uid, order in list(self._promised.items()):
+            seen = waiting.get(uid)
+            if seen is None or note.read(seen) == order.note or not note.fresh(order.note, now):
+                del self._promised[uid]
+        seen_flying = selection.in_flight(waiting.values(), now, nominated=settings.nominate)
+        flying = {pod.uid: pod for pod in seen_flying}
+        return flying | {uid: _on_node(order) for uid, order in self._promised.items()}
+
+    def _plan(
+        self,
+        chosen: Sequence[Pod],
+        waited: Mapping[str, float],
+        flying: Mapping[str, Pod],
+        settings: PlannerSettings,
+        now: float,
+        *,
+        more: bool,
+    ) -> Orders:
+        if not chosen:
+            self._unplaced = {}
+            return Orders()
+        started = time.monotonic()
+        snapshot, pods = self._cache.state()
+        bound = [pod for pod in pods if not pod.waiting]
+        moving = [pod for pod in flying.values() if pod.uid not in {each.uid for each in bound}]
+        planned = plan(
+            snapshot.with_pods(moving),
+            [*bound, *moving, *chosen],
+            self._settings.policy_of,
+            self._worker,
+            settings.solve_seconds,
+            favour=selection.favour(chosen, waited, settings.hold_seconds, settings.tenant_share),
+        )
+        orders = self._orders(planned, chosen, waited, settings, now, more=more)
+        self._metrics.planned(planned, time.monotonic() - started)
+        self._promised |= {order.pod.uid: order for order in orders.placed()}
+        self._unplaced = {} if more else orders.unplaced
+        return orders
+
+    def _orders(
+        self,
+        planned: Planned,
+        chosen: Sequence[Pod],
+        waited: Mapping[str, float],
+        settings: PlannerSettings,
+        now: float,
+        *,
+        more: bool,
+    ) -> Orders:
+        until = float(round(now + settings.plan_seconds))
+        pod_of = {pod.uid: pod for pod in chosen}
+        uid_of = {str(pod): pod.uid for pod in chosen}
+        waves: dict[int, list[Order]] = {}
+        for each in planned.plan.placements:
+            pod = pod_of[each.uid]
+            written = Note(each.node, planned.plan.generation, until, bool(pod.gang))
+            waves.setdefault(each.wave, []).append(Order(pod, written))
+        unplaced = {uid_of[name]: reason for name, reason in planned.plan.unplaced.items() if name in uid_of}
+        left = [pod_of[uid] for uid in unplaced]
+        overdue = selection.overdue(left, waited, settings.hold_seconds)
+        return Orders(
+            waves=[waves[number] for number in sorted(waves)],
+            let_go=[pod for pod in overdue if pod.gates],
+            unplaced=unplaced,
+            more=more,
+        )
+
+
+def waited_seconds(pod: Pod, now: float) -> float:
+    """By the API server's clock at its creation: any replica comes to the same."""
+    try:
+        return max(now - datetime.fromisoformat(pod.created).timestamp(), 0.0)
+    except ValueError:
+        return 0.0
+
+
+def _on_node(order: Order) -> Pod:
+    return msgspec.structs.replace(order.pod, node_name=order.note.node)
