@@ -16,6 +16,8 @@ from cachetools import TTLCache
 from cluster.objects import Pod
 from cluster.snapshot import Floats, Nodes
 from cluster.table import Mask, Rows
+from extender.planned import boosted
+from planner.note import Note
 from scoring.filters.resources import Resources
 from scoring.policy import Policy, Term, Verdict, weighted_sum
 from scoring.ranking import Levels, levels
@@ -26,7 +28,7 @@ from scoring.scorers.price import Price, pod_cost
 class Detail(NamedTuple):
     """How much of one decision is kept."""
 
-    ranked: int = 10  # nodes, the best first; and beside them the one with the best price
+    ranked: int = 10  # nodes, the best first; beside them the one with the best price and the planned one
     examples: int = 10  # nodes that one rule rejected, the cheapest first
     candidates: int = 100  # names; nobody reads more
 
@@ -60,25 +62,21 @@ class Ranking(msgspec.Struct, frozen=True, gc=False):
     scorers: tuple[tuple[Scorer, float], ...]  # with their weights, those of weight 0 left out
     names: tuple[str, ...]
     totals: Scores  # (T,)
+    ranks: Rows  # (T,) from 1; equal totals share one
     worst_total: float  # of all nodes
-    last_rank: int  # of the last of these nodes
     scores: Scores  # (S, T)
     costs: Floats  # (T,) dollars an hour of the pod there, NaN where unknown
     prices: Floats  # (T,) dollars an hour of the node
     median_prices: Floats  # (T,) the same over a longer time
     interruption_rates: Floats  # (T,)
     durable: Mask  # (T,)
-
-    @property
-    def ranks(self) -> Rows:
-        """(T,) from 1; equal totals share one."""
-        ranks = np.searchsorted(-self.totals, -self.totals, side="left") + 1
-        ranks[-1] = self.last_rank
-        return ranks
+    planned: int | None = None  # the row of a planned node that went before the scores
 
     @property
     def levels(self) -> Levels:
-        """(T,) as answered: the best and the worst of all nodes set the scale."""
+        """(T,) as answered: the best and the worst of all nodes set the scale, unless there is a plan."""
+        if self.planned is not None:
+            return boosted(len(self.names), self.planned)
         return levels(np.append(self.totals, self.worst_total))[:-1]
 
     @property
@@ -100,6 +98,7 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
     filtering: Filtering | None = None  # None: another replica answered, or we stood aside
     ranking: Ranking | None = None  # None: nobody asked, or another replica answered
     stood_aside: str = ""  # why we answered as if we were not there
+    note: Note | None = None  # the plan that the pod carried, if it was fresh
 
 
 class Decisions:
@@ -113,17 +112,37 @@ class Decisions:
         return found
 
     def filtered(
-        self, pod: Pod, policy: Policy, nodes: Nodes, verdict: Verdict, *, apart: Mapping[str, str]
+        self,
+        pod: Pod,
+        policy: Policy,
+        nodes: Nodes,
+        verdict: Verdict,
+        *,
+        apart: Mapping[str, str],
+        note: Note | None = None,
     ) -> None:
         """Keep the answer to a filter request; `apart` are nodes that no rule rejected, with the reason."""
         before = self._of(pod)
         decision = filter_decision(pod, policy, nodes, verdict, apart=apart)
-        self._keep(pod, msgspec.structs.replace(decision, attempts=before.attempts + 1 if before else 1))
+        attempts = before.attempts + 1 if before else 1
+        self._keep(pod, msgspec.structs.replace(decision, attempts=attempts, note=note))
 
-    def ranked(self, pod: Pod, policy: Policy, nodes: Nodes, terms: Sequence[Term], totals: Scores) -> None:
+    def ranked(
+        self,
+        pod: Pod,
+        policy: Policy,
+        nodes: Nodes,
+        terms: Sequence[Term],
+        totals: Scores,
+        *,
+        note: Note | None = None,
+        planned: int | None = None,
+    ) -> None:
+        """Keep the answer to a prioritize request; `planned` is the row of a node that the note put first."""
         before = self._of(pod) or Decision(pod.uid, time.time())
-        ranking = ranking_of(pod, nodes, terms, totals)
-        self._keep(pod, msgspec.structs.replace(before, policy=policy, ranking=ranking, stood_aside=""))
+        ranking = ranking_of(pod, nodes, terms, totals, planned=planned)
+        changes = {"policy": policy, "ranking": ranking, "stood_aside": "", "note": note}
+        self._keep(pod, msgspec.structs.replace(before, **changes))
 
     def stood_aside(self, pod: Pod, why: str) -> None:
         before = self._of(pod)
@@ -169,12 +188,20 @@ def filter_decision(
 
 
 def ranking_of(
-    pod: Pod, nodes: Nodes, terms: Sequence[Term], totals: Scores, detail: Detail = BRIEF
+    pod: Pod,
+    nodes: Nodes,
+    terms: Sequence[Term],
+    totals: Scores,
+    detail: Detail = BRIEF,
+    *,
+    planned: int | None = None,
 ) -> Ranking | None:
     if not len(nodes):
         return None
     best = _smallest(-totals, detail.ranked).tolist()
-    rows = np.array([*best, *(row for row in _favourite_by_price(terms) if row not in best)], np.intp)
+    beside = [*_favourite_by_price(terms), *([] if planned is None else [planned])]
+    found = list(dict.fromkeys([*best, *beside]))
+    rows = np.array(found, np.intp)
     kept, kept_totals = nodes.take(rows), totals[rows]
     return Ranking(
         count=len(nodes),
@@ -182,15 +209,23 @@ def ranking_of(
         scorers=tuple((term.rule, term.weight) for term in terms),
         names=tuple(kept.names),
         totals=kept_totals,
+        ranks=_ranks(totals, kept_totals, len(best)),
         worst_total=float(totals.min()),
-        last_rank=int(np.count_nonzero(totals > kept_totals[-1])) + 1,
         scores=np.array([term.scores[rows] for term in terms]).reshape(len(terms), rows.size),
         costs=pod_cost(pod, kept),
         prices=kept.price,
         median_prices=kept.median_price,
         interruption_rates=kept.interruption_rate,
         durable=kept.durable,
+        planned=None if planned is None else found.index(planned),
     )
+
+
+def _ranks(totals: Scores, kept: Scores, best: int) -> Rows:
+    """Of the best, which are all kept, by comparing them with each other; of the rest with all."""
+    first = np.searchsorted(-kept[:best], -kept[:best], side="left")
+    others = [np.count_nonzero(totals > total) for total in kept[best:]]
+    return np.append(first, others).astype(np.intp) + 1
 
 
 def _favourite_by_price(terms: Sequence[Term]) -> list[int]:

@@ -9,6 +9,7 @@ from cluster.objects import Pod
 from extender.comparison import advantages
 from extender.decisions import Decision, Filtering, Ranking, Rejected
 from extender.sentences import Origin, sentences
+from planner.note import Note
 
 
 class Term(BaseModel):
@@ -62,13 +63,23 @@ class Decided(BaseModel):
     runner_up_offers: list[str]
 
 
+class Planned(BaseModel):
+    """What the planner wrote on the pod, if it was fresh."""
+
+    node: str
+    until: datetime
+    strict: bool = Field(description="no other node will do before then")
+    preferred: bool = Field(description="whether the planned node was preferred over the scores")
+
+
 class Explanation(BaseModel):
     pod: str
     uid: str
     origin: Origin
     sentences: list[str]
     placed_on: str | None = Field(description="as the cluster state knows it by now")
-    best: str | None
+    best: str | None = Field(description="by the scores; a planned node may have gone before it")
+    planned: Planned | None
     decided_at: datetime
     attempts: int = Field(description="how often kube-scheduler asked")
     workload_class: str | None
@@ -89,6 +100,7 @@ def explain(named: str, decision: Decision, pod: Pod | None, origin: Origin = "d
         sentences=list(sentences(named, decision, pod, origin)),
         placed_on=(pod.node_name or None) if pod else None,
         best=ranking.names[0] if ranking else None,
+        planned=_planned(decision.note, ranking) if decision.note else None,
         decided_at=datetime.fromtimestamp(decision.decided_at, UTC),
         attempts=decision.attempts,
         workload_class=policy.workload_class if policy else None,
@@ -97,6 +109,15 @@ def explain(named: str, decision: Decision, pod: Pod | None, origin: Origin = "d
         ranked_count=ranking.count if ranking else 0,
         ranked=[_ranked(ranking, row) for row in range(len(ranking.names))] if ranking else [],
         decided=_decided(ranking) if ranking else None,
+    )
+
+
+def _planned(note: Note, ranking: Ranking | None) -> Planned:
+    return Planned(
+        node=note.node,
+        until=datetime.fromtimestamp(note.until, UTC),
+        strict=note.strict,
+        preferred=ranking is not None and ranking.planned is not None,
     )
 
 

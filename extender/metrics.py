@@ -72,6 +72,11 @@ class Metrics:
         self.unknown = self._counter(
             "unknown_nodes", "Nodes in requests that the cluster state did not know."
         )
+        self.planned = self._counter(
+            "planned_answers",
+            "Answers to prioritize while a pod's plan is fresh, by what became of the planned node.",
+            "outcome",
+        )
         self.bindings = self._counter(
             "bindings", "Pods that kube-scheduler let us bind, by outcome.", "outcome"
         )

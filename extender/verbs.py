@@ -25,6 +25,7 @@ from extender import protocol
 from extender.bind import Binder
 from extender.decisions import Decisions
 from extender.metrics import Metrics
+from extender.planned import boosted, fresh_note, planned_row, with_plan
 from extender.preempt import choose
 from extender.protocol import PreemptRequest, Request
 from scoring.policy import Policy, weighted_sum
@@ -139,7 +140,9 @@ class Verbs:
     async def _filter(self, request: Request) -> bytes:
         snapshot, rows = await self._rows(request)
         known = np.flatnonzero(rows >= 0)
-        policy, nodes = self._policy_of(request.pod), snapshot.nodes.take(rows[known])
+        note = fresh_note(request.pod)
+        policy = with_plan(self._policy_of(request.pod), note)
+        nodes = snapshot.nodes.take(rows[known])
         verdict = policy.filter(request.pod, nodes)
         failed: dict[str, str] = {}
         unresolvable = {request.names[index]: UNKNOWN_NODE for index in np.flatnonzero(rows < 0).tolist()}
@@ -147,7 +150,7 @@ class Verbs:
         if self._decisions is not None:
             apart = dict(unresolvable)
             _after_the_answer(
-                partial(self._decisions.filtered, request.pod, policy, nodes, verdict, apart=apart)
+                partial(self._decisions.filtered, request.pod, policy, nodes, verdict, apart=apart, note=note)
             )
         for rule, rejected in verdict.rejections:
             self._metrics.rejected.labels(rule.name).inc(rejected.size)
@@ -171,17 +174,23 @@ class Verbs:
     async def _prioritize(self, request: Request) -> bytes:
         snapshot, rows = await self._rows(request)
         known = np.flatnonzero(rows >= 0)
-        policy, nodes = self._policy_of(request.pod), snapshot.nodes.take(rows[known])
+        note = fresh_note(request.pod)
+        policy = with_plan(self._policy_of(request.pod), note)
+        nodes = snapshot.nodes.take(rows[known])
+        planned = planned_row(request.pod, note, policy, nodes) if note else None
         terms = tuple(policy.terms(request.pod, nodes))
         totals = weighted_sum(terms, len(nodes))
         if self._decisions is not None:
-            _after_the_answer(partial(self._decisions.ranked, request.pod, policy, nodes, terms, totals))
-        ranked = levels(totals)
+            ranked = partial(self._decisions.ranked, request.pod, policy, nodes, terms, totals)
+            _after_the_answer(partial(ranked, note=note, planned=planned))
+        if note is not None:
+            self._metrics.planned.labels("unavailable" if planned is None else "preferred").inc()
+        scores = levels(totals) if planned is None else boosted(len(nodes), planned)
         if len(nodes) == len(request.names):
-            return protocol.encode_known_priorities(nodes.cluster.table, nodes.rows, ranked)
-        scores = np.zeros(len(request.names), np.int64)
-        scores[known] = ranked
-        return protocol.encode_priorities(request.names, scores.tolist())
+            return protocol.encode_known_priorities(nodes.cluster.table, nodes.rows, scores)
+        of_all = np.zeros(len(request.names), np.int64)
+        of_all[known] = scores
+        return protocol.encode_priorities(request.names, of_all.tolist())
 
     async def _preempt(self, request: PreemptRequest) -> bytes:
         cache = self._cluster.cache

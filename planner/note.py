@@ -39,7 +39,7 @@ def read(pod: Pod) -> Note | None:
         return None
     try:
         found = _decoder.decode(written)
-        return Note(found.node, found.generation, found.until.timestamp(), found.strict)
+        return Note(found.node, found.generation, found.until.astimezone(UTC).timestamp(), found.strict)
     except _UNREADABLE:
         return None
 

@@ -49,7 +49,6 @@ def test_what_is_written_is_read(note: Note) -> None:
     [
         pytest.param("2026-01-01T13:00:00+01:00", _NOON, id="another time zone"),
         pytest.param("2026-01-01T12:00:00.25Z", _NOON + 0.25, id="a fraction of a second"),
-        pytest.param("0001-01-01T00:00:00+23:59", -62135596800 - 86340, id="before all years"),
     ],
 )
 def test_times(written: str, until: float) -> None:
@@ -76,6 +75,7 @@ def test_a_later_version_may_say_more() -> None:
         pytest.param(_WRITTEN.replace("12:00:00Z", "12:00:00"), id="a time without a zone"),
         pytest.param(_WRITTEN.replace("2026-01-01T12:00:00Z", "soon"), id="no time"),
         pytest.param(_WRITTEN.replace('"2026-01-01T12:00:00Z"', "1767268800"), id="a number for a time"),
+        pytest.param(_WRITTEN.replace("2026-01-01T12:00:00Z", "9999-12-31T23:59:59-01:00"), id="no year"),
         pytest.param(_WRITTEN[:-1] + ',"strict":"yes"}', id="a word for strict"),
         pytest.param(_WRITTEN[:-1] + ',"more":' + "[" * 200_000, id="nested too deep"),
         pytest.param(_WRITTEN.replace("7", "7" * 5_000), id="a generation of 5,000 digits"),
