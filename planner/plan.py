@@ -1,5 +1,6 @@
 """A plan: where each waiting pod goes, in an order in which kube-scheduler can bind them, or why nowhere."""
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ class Placement:
     uid: str
     node: str
     wave: int  # anchors of affinity are in an earlier wave than their followers
+    strict: bool  # of a gang: elsewhere it could take the place of one that it needs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,16 +42,23 @@ class Plan:
     nodes_used: int  # with pods of their own after the plan, those of every node's own agents aside
     hourly_cost: float  # dollars, of these nodes
     engine: str  # which of the engines found it
+    expires_at: float  # seconds since 1970; the cluster will be another one then
 
 
-def make_plan(batch: Batch, order: Sequence[Step], unplaced: Mapping[str, str], engine: str) -> Plan:
+def make_plan(
+    batch: Batch,
+    order: Sequence[Step],
+    unplaced: Mapping[str, str],
+    engine: str,
+    expires_at: float = math.inf,
+) -> Plan:
     taken = [0] * len(batch.groups)
     placements = []
     for index, row, wave in order:
         pod = batch.groups[index].pods[taken[index]]
         taken[index] += 1
         node = batch.problem.node_names[row]
-        placements.append(Placement(pod=str(pod), uid=pod.uid, node=node, wave=wave))
+        placements.append(Placement(pod=str(pod), uid=pod.uid, node=node, wave=wave, strict=bool(pod.gang)))
     used = batch.problem.in_use.copy()
     used[[step.row for step in order]] = True
     return Plan(
@@ -59,6 +68,7 @@ def make_plan(batch: Batch, order: Sequence[Step], unplaced: Mapping[str, str], 
         nodes_used=int(np.count_nonzero(used)),
         hourly_cost=float(batch.problem.price[used].sum()),
         engine=engine,
+        expires_at=expires_at,
     )
 
 

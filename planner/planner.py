@@ -1,5 +1,6 @@
 """From a snapshot and its pods to a plan."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -29,6 +30,7 @@ def plan(
     seconds: float,
     *,
     favour: Mapping[str, int] | None = None,
+    expires_at: float = math.inf,
 ) -> Planned:
     """The greedy placement, bettered by the worker within so many seconds; without a worker as it is.
 
@@ -41,4 +43,4 @@ def plan(
     order = valid_order(batch.problem, assignment)
     assignment = assignment_of(order)
     unplaced = {**batch.refused, **reasons(batch, assignment)}
-    return Planned(make_plan(batch, order, unplaced, engine), batch, assignment, failure)
+    return Planned(make_plan(batch, order, unplaced, engine, expires_at), batch, assignment, failure)

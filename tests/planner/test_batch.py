@@ -3,8 +3,9 @@
 import pytest
 
 from planner import note, wishes
+from planner.planner import plan
 from tests.builders import PodBuilder, node, pod
-from tests.planner.cases import HOST, batch_of, copies, filled, planned, where
+from tests.planner.cases import HOST, batch_of, copies, filled, planned, policy_of, where
 
 
 def test_labels_that_no_rule_asks_for_do_not_divide_a_class() -> None:
@@ -59,3 +60,19 @@ def test_a_gang_of_which_enough_are_left_does_not_wait() -> None:
     gang = [each.annotation("tradewind.dev/gang", "g") for each in (_unreadable("bad"), pod("a"), pod("b"))]
     plan = planned([node("n")], [*gang[:1], *(each.annotation(wishes.GANG_MIN, "2") for each in gang[1:])])
     assert where(plan) == {"a": "n", "b": "n"}
+
+
+def test_only_pods_of_a_gang_must_go_where_they_are_planned() -> None:
+    gang = [pod(name).requests(cpu="1").annotation("tradewind.dev/gang", "g") for name in ("a", "b")]
+    found = planned([node("n")], [*gang, pod("alone").requests(cpu="1")])
+    assert {each.pod: each.strict for each in found.placements} == {
+        "default/a": True,
+        "default/b": True,
+        "default/alone": False,
+    }
+
+
+def test_a_plan_says_until_when_it_counts() -> None:
+    cache = filled([node("n")], [pod("a").requests(cpu="1")])
+    found = plan(cache.snapshot(), cache.all_pods(), policy_of, None, 1, expires_at=1234.5)
+    assert found.plan.expires_at == 1234.5
