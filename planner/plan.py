@@ -31,7 +31,7 @@ class Placement:
     uid: str
     node: str
     wave: int  # anchors of affinity are in an earlier wave than their followers
-    strict: bool  # of a gang: elsewhere it could take the place of one that it needs
+    strict: bool = False  # of a gang: elsewhere it could take the place of one that it needs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +42,7 @@ class Plan:
     nodes_used: int  # with pods of their own after the plan, those of every node's own agents aside
     hourly_cost: float  # dollars, of these nodes
     engine: str  # which of the engines found it
-    expires_at: float  # seconds since 1970; the cluster will be another one then
+    expires_at: float = math.inf  # seconds since 1970; the cluster will be another one then
 
 
 def make_plan(
