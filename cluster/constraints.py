@@ -19,7 +19,7 @@ from cluster.wire import (
 _ANY_ADDRESS = "0.0.0.0"  # noqa: S104  Kubernetes' own default
 
 
-class PodTerm(msgspec.Struct, frozen=True):
+class PodTerm(msgspec.Struct, frozen=True, gc=False):
     """Pods that match `selector` in these namespaces, seen in domains of the label `topology_key`."""
 
     topology_key: str
@@ -33,7 +33,7 @@ class PodTerm(msgspec.Struct, frozen=True):
         )
 
 
-class Spread(msgspec.Struct, frozen=True):
+class Spread(msgspec.Struct, frozen=True, gc=False):
     """A topology spread constraint that must hold; those that are mere wishes are left out."""
 
     topology_key: str
@@ -44,7 +44,7 @@ class Spread(msgspec.Struct, frozen=True):
     honor_taints: bool
 
 
-class HostPort(msgspec.Struct, frozen=True):
+class HostPort(msgspec.Struct, frozen=True, gc=False):
     address: str
     protocol: str
     port: int

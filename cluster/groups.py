@@ -12,7 +12,7 @@ _SPARE = 64  # vanished groups that are never worth a new index
 _Pair = tuple[str, str]
 
 
-class PodGroup(msgspec.Struct, frozen=True, cache_hash=True):
+class PodGroup(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
     namespace: str
     labels: tuple[_Pair, ...]
     anti_affinity: tuple[PodTerm, ...]

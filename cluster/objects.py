@@ -44,7 +44,7 @@ _FINISHED = frozenset({"Succeeded", "Failed"})
 _UNREADABLE = (msgspec.MsgspecError, QuantityError, UnicodeDecodeError, RecursionError)
 
 
-class Node(msgspec.Struct, frozen=True):
+class Node(msgspec.Struct, frozen=True, gc=False):
     """A node without its usage, which is the sum over the pods on it."""
 
     name: str
@@ -57,7 +57,7 @@ class Node(msgspec.Struct, frozen=True):
     provider_id: str = ""
 
 
-class Pod(msgspec.Struct, frozen=True):
+class Pod(msgspec.Struct, frozen=True, gc=False):
     """A pod and what it takes from a node."""
 
     namespace: str
@@ -95,12 +95,12 @@ class Pod(msgspec.Struct, frozen=True):
         return f"{self.namespace}/{self.name}"
 
 
-class Namespace(msgspec.Struct, frozen=True):
+class Namespace(msgspec.Struct, frozen=True, gc=False):
     name: str
     labels: Mapping[str, str]
 
 
-class Identity(msgspec.Struct, rename="camel"):
+class Identity(msgspec.Struct, rename="camel", gc=False):
     """What can be said of an object even where the rest of it cannot be read."""
 
     name: str | None = None
@@ -109,7 +109,7 @@ class Identity(msgspec.Struct, rename="camel"):
     resource_version: str | None = None
 
 
-class _Identified(msgspec.Struct):
+class _Identified(msgspec.Struct, gc=False):
     metadata: Identity
 
 

@@ -56,17 +56,17 @@ class Resource:
     selection: Mapping[str, str] = field(default_factory=dict)
 
 
-class _ListMetadata(msgspec.Struct, rename="camel"):
+class _ListMetadata(msgspec.Struct, rename="camel", gc=False):
     resource_version: str
     token: str | None = msgspec.field(default=None, name="continue")
 
 
-class _List(msgspec.Struct):
+class _List(msgspec.Struct, gc=False):
     metadata: _ListMetadata
     items: list[msgspec.Raw] | None = None
 
 
-class _Event(msgspec.Struct):
+class _Event(msgspec.Struct, gc=False):
     type: str
     object: msgspec.Raw
 
