@@ -19,7 +19,7 @@ from e2e.api import Api
 IMAGE = "tradewind:dev"
 _ROOT = Path(__file__).parents[1]
 _OVERLAY = _ROOT / "manifests" / "overlays" / "kind"
-_NAMESPACE = "tradewind-system"
+_IN_NAMESPACE = "--namespace=tradewind-system"
 # Keeps the pods of tests off the nodes that could really run them.
 _TAINT = "tradewind.dev/e2e=real:NoSchedule"
 # The node lifecycle controller believes a node for 50 s; a kubelet renews its lease every 10 s.
@@ -50,10 +50,18 @@ class KindCluster:
         _run(["docker", "build", "--tag", IMAGE, "."])
         _run(["kind", "load", "docker-image", IMAGE, "--name", self._name])
         self._kubectl("apply", "--kustomize", str(_OVERLAY))
-        self._kubectl(
-            "rollout", "status", "deployment/tradewind", f"--namespace={_NAMESPACE}", "--timeout=300s"
-        )
+        for deployment in ("tradewind", "tradewind-planner"):
+            self._kubectl("rollout", "status", f"deployment/{deployment}", _IN_NAMESPACE, "--timeout=300s")
+        self._try_watchdog()
         self._kubectl("taint", "nodes", "--all", _TAINT)
+
+    def _try_watchdog(self) -> None:
+        """Once, on a real node: later its pods could only go to fake nodes, where nothing ever runs."""
+        suspend = '{"spec": {"suspend": true}}'
+        self._kubectl("patch", "cronjob/tradewind-watchdog", f"--patch={suspend}", _IN_NAMESPACE)
+        self._kubectl("create", "job", "watchdog-once", "--from=cronjob/tradewind-watchdog", _IN_NAMESPACE)
+        complete = "--for=condition=Complete"
+        self._kubectl("wait", "job/watchdog-once", complete, _IN_NAMESPACE, "--timeout=120s")
 
     def stop(self) -> None:
         self._kind("delete", "cluster")

@@ -1,4 +1,4 @@
-"""The account and the roles of the shipped manifests, so that the service runs in tests with no more."""
+"""The accounts and the roles of the shipped manifests, so that Tradewind runs in tests with no more."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,6 +10,7 @@ from e2e.plane import ControlPlane
 
 NAMESPACE = "tradewind-system"
 SERVICE_ACCOUNT = "tradewind"
+PLANNER_ACCOUNT = "tradewind-planner"
 _COMPONENTS = Path(__file__).parents[1] / "manifests" / "components"
 _BASE = Path(__file__).parents[1] / "manifests" / "base"
 _KINDS = ("Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
@@ -23,6 +24,11 @@ def roles(plane: ControlPlane) -> list[Object]:
 def component_roles(component: str) -> list[Object]:
     """What a component adds to them."""
     return _in_order(yaml.safe_load_all((_COMPONENTS / component / "rbac.yaml").read_text()))
+
+
+def hold() -> list[Object]:
+    """The policy that gates new pods, and its binding."""
+    return list(yaml.safe_load_all((_COMPONENTS / "hold" / "policy.yaml").read_text()))
 
 
 def _in_order(objects: Iterable[Object]) -> list[Object]:

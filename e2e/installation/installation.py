@@ -5,13 +5,15 @@ import re
 import subprocess
 import time
 from collections.abc import Callable
+from functools import reduce
+from operator import getitem
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
 from e2e import fake, objects, outcomes
-from e2e.api import Api, ApiError
+from e2e.api import Api, ApiError, collection, path
 from e2e.conftest import AddNodes
 from e2e.objects import Object
 from e2e.plane import ControlPlane
@@ -62,36 +64,65 @@ class Installation:
         self.applied = shell.run(apply, text).splitlines()
 
     @property
+    def pods(self) -> dict[str, Object]:
+        """A pod as each Deployment and CronJob makes them."""
+        return {obj["metadata"]["name"]: _pod(obj) for obj in self.objects if obj["kind"] in _TEMPLATES}
+
+    @property
     def pod(self) -> Object:
-        """A pod as the Deployment makes them."""
-        (deployment,) = (obj for obj in self.objects if obj["kind"] == "Deployment")
-        template = deployment["spec"]["template"]
-        metadata = {**template["metadata"], "generateName": "tradewind-", "namespace": NAMESPACE}
-        return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
+        """The one that answers kube-scheduler."""
+        return self.pods["tradewind"]
 
     def remove(self) -> None:
         """No kubelet confirms the end of pods, so they go first; the guide's command waits for the rest."""
-        self._api.patch(
-            f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/tradewind", {"spec": {"replicas": 0}}
-        )
+        for obj in self.objects:
+            if obj["kind"] in _TEMPLATES:
+                self._api.patch(path(obj), {"spec": _TEMPLATES[obj["kind"]].idle})
+        jobs = f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs"
+        self._api.delete(jobs, propagationPolicy="Background")
         fake.remove_pods(self._api, NAMESPACE)
         self._shell.run(f"kubectl delete -k manifests/overlays/{self.overlay}")
 
 
-def commands(heading: str) -> str:
-    """The first block of commands under that heading of the install guide."""
+class _Template(NamedTuple):
+    """Where a workload has the template of its pods, and what makes it stop making more."""
+
+    keys: tuple[str, ...]
+    idle: Object
+
+
+_TEMPLATES = {
+    "Deployment": _Template(("spec", "template"), {"replicas": 0}),
+    "CronJob": _Template(("spec", "jobTemplate", "spec", "template"), {"suspend": True}),
+}
+
+
+def _pod(workload: Object) -> Object:
+    template = reduce(getitem, _TEMPLATES[workload["kind"]].keys, workload)
+    name = workload["metadata"]["name"]
+    metadata = {**template["metadata"], "generateName": f"{name}-", "namespace": NAMESPACE}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
+
+
+def commands(heading: str, block: int = 0) -> str:
+    """A block of commands under that heading of the install guide, by default the first."""
     guide = (ROOT / "docs" / "install.md").read_text()
     section = guide[guide.index(f"{heading}\n") :]
-    return str(re.findall(r"^```sh\n(.*?)^```$", section, re.DOTALL | re.MULTILINE)[0])
+    return str(re.findall(r"^```sh\n(.*?)^```$", section, re.DOTALL | re.MULTILINE)[block])
 
 
 def scheduler_configuration(overlay: str, url: str = "") -> dict[str, Any]:
     """The shipped kube-scheduler configuration; with `url`, the extender is where the test has it."""
-    path = ROOT / "manifests" / "overlays" / overlay / "kube-scheduler-config.yaml"
-    configuration: dict[str, Any] = yaml.safe_load(path.read_text())
+    file = ROOT / "manifests" / "overlays" / overlay / "kube-scheduler-config.yaml"
+    configuration: dict[str, Any] = yaml.safe_load(file.read_text())
     if url:
         configuration["extenders"][0]["urlPrefix"] = url
     return configuration
+
+
+def dry_run(api: Api, obj: Object) -> Object:
+    """What admission makes of the object, or says against it."""
+    return api.request("POST", collection(obj), obj, query={"dryRun": "All", "fieldValidation": "Strict"})
 
 
 def place_pods(api: Api, namespace: str, add_nodes: AddNodes, scheduler: str) -> set[str]:

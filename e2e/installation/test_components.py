@@ -1,4 +1,4 @@
-"""Each component in each overlay: rendered as the guide says, the switch reaches the service's container."""
+"""Each component in each overlay, rendered as the guide says: what it switches or brings is there."""
 
 import shutil
 from pathlib import Path
@@ -21,10 +21,15 @@ _SWITCHES = {
 
 def rendered(plane: ControlPlane, directory: Path, overlay: str, component: str) -> list[Object]:
     shutil.copytree(ROOT / "manifests", directory / "manifests")
-    kustomization = directory / "manifests" / "overlays" / overlay / "kustomization.yaml"
-    with kustomization.open("a") as file:
-        file.write(f"\ncomponents:\n  - ../../components/{component}\n")
-    return list(yaml.safe_load_all(plane.kubectl("kustomize", str(kustomization.parent))))
+    file = directory / "manifests" / "overlays" / overlay / "kustomization.yaml"
+    kustomization = yaml.safe_load(file.read_text())
+    kustomization["components"] = [f"../../components/{component}"]
+    file.write_text(yaml.safe_dump(kustomization))
+    return list(yaml.safe_load_all(plane.kubectl("kustomize", str(file.parent))))
+
+
+def named(objects: list[Object], kind: str, name: str) -> list[Object]:
+    return [obj for obj in objects if (obj["kind"], obj["metadata"]["name"]) == (kind, name)]
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
@@ -33,7 +38,7 @@ def test_component_switches_the_service(
     plane: ControlPlane, tmp_path: Path, *, overlay: str, component: str
 ) -> None:
     objects = rendered(plane, tmp_path, overlay, component)
-    (deployment,) = [obj for obj in objects if obj["kind"] == "Deployment"]
+    (deployment,) = named(objects, "Deployment", "tradewind")
     spec = deployment["spec"]["template"]["spec"]
     (service,) = [
         c for c in (*spec["containers"], *spec.get("initContainers", [])) if c["name"] == "tradewind"
@@ -43,3 +48,16 @@ def test_component_switches_the_service(
     assert f"tradewind-{component}" in roles
     if component == "bind":
         assert deployment["spec"]["replicas"] == 1
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_hold_brings_policy_and_watchdog(plane: ControlPlane, tmp_path: Path, overlay: str) -> None:
+    objects = rendered(plane, tmp_path, overlay, "hold")
+    assert named(objects, "MutatingAdmissionPolicy", "tradewind-hold")
+    assert named(objects, "MutatingAdmissionPolicyBinding", "tradewind-hold")
+    (watchdog,) = named(objects, "CronJob", "tradewind-watchdog")
+    (planner,) = named(objects, "Deployment", "tradewind-planner")
+    (image,) = {
+        obj["image"] for obj in watchdog["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"]
+    }
+    assert image == planner["spec"]["template"]["spec"]["containers"][0]["image"]

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from e2e import objects, outcomes
-from e2e.api import Api, ApiError, collection
+from e2e.api import Api, ApiError
 from e2e.certs import KeyPair
 from e2e.conftest import AddNodes, StartScheduler
 from e2e.installation.conftest import Place, Serve, only
@@ -16,6 +16,7 @@ from e2e.installation.installation import (
     Installation,
     Shell,
     commands,
+    dry_run,
     scheduler_configuration,
     vacate,
 )
@@ -45,8 +46,8 @@ def test_overlay_is_applied_whole_and_without_a_warning(installed: Installation)
 
 
 def test_pods_are_admitted_under_the_restricted_standard(installed: Installation, api: Api) -> None:
-    admitted = dry_run(api, installed.pod)
-    assert admitted["spec"]["priority"] == 2_000_000_000
+    for pod in installed.pods.values():
+        assert dry_run(api, pod)["spec"]["priority"] == 2_000_000_000
 
 
 def test_pods_that_break_the_standard_are_refused(installed: Installation, api: Api) -> None:
@@ -57,8 +58,40 @@ def test_pods_that_break_the_standard_are_refused(installed: Installation, api: 
     assert refused.value.status == 403
 
 
-def dry_run(api: Api, obj: Object) -> Object:
-    return api.request("POST", collection(obj), obj, query={"dryRun": "All", "fieldValidation": "Strict"})
+def test_quota_has_room_for_a_rollout_of_everything(installed: Installation) -> None:
+    """Both Deployments with one pod more while they roll, and a run of the watchdog."""
+    (quota,) = (obj for obj in installed.objects if obj["kind"] == "ResourceQuota")
+    deployments = [obj["spec"] for obj in installed.objects if obj["kind"] == "Deployment"]
+    most = sum(spec["replicas"] + spec["strategy"]["rollingUpdate"]["maxSurge"] for spec in deployments)
+    assert int(quota["spec"]["hard"]["pods"]) > most
+
+
+def test_selectors_tell_the_planner_from_the_extender(installed: Installation) -> None:
+    labels = {name: pod["metadata"]["labels"] for name, pod in installed.pods.items()}
+    selectors = {
+        (obj["kind"], obj["metadata"]["name"]): selector_of(obj)
+        for obj in installed.objects
+        if obj["kind"] in {"Service", "PodDisruptionBudget", "Deployment"}
+    }
+    for (kind, name), selector in selectors.items():
+        chosen = {pod for pod, has in labels.items() if selector.items() <= has.items()}
+        assert chosen == {name}, kind
+
+
+def selector_of(obj: Object) -> dict[str, str]:
+    selector = obj["spec"]["selector"]
+    return dict(selector.get("matchLabels", selector))
+
+
+def test_all_containers_of_ours_run_the_same_image(installed: Installation) -> None:
+    containers = [
+        container
+        for pod in installed.pods.values()
+        for container in (*pod["spec"]["containers"], *pod["spec"].get("initContainers", ()))
+        if container["name"] != "kube-scheduler"
+    ]
+    assert len(containers) == len(installed.pods)
+    assert len({(container["image"], container["imagePullPolicy"]) for container in containers}) == 1
 
 
 @only("kind", "kube-scheduler")

@@ -1,4 +1,4 @@
-"""The service's permissions are enough, and each is needed: without it, something stops working."""
+"""The permissions of `tradewind serve` are enough, and without any of them something stops working."""
 
 import re
 import sys
@@ -8,33 +8,21 @@ from pathlib import Path
 
 import pytest
 import urllib3
-import yaml
 
 from e2e import fake, objects, outcomes
 from e2e.api import Api
 from e2e.conftest import AddNodes
 from e2e.installation.conftest import only
 from e2e.installation.installation import NAMESPACE, ROOT, eventually
+from e2e.installation.permissions import Permission, granted, without
 from e2e.plane import ControlPlane
 from e2e.processes import free_port
 
-# kind is the overlay that gives no permission beyond the base's.
+# kind is the overlay that gives this account no permission beyond the base's.
 pytestmark = [pytest.mark.local_only, only("kind"), pytest.mark.usefixtures("installed")]
 
 POD = "tradewind-0"
-ACCOUNT = f"system:serviceaccount:{NAMESPACE}:tradewind"
-_RBAC = "/apis/rbac.authorization.k8s.io/v1"
-PATHS = {
-    "ClusterRole": f"{_RBAC}/clusterroles/tradewind",
-    "Role": f"{_RBAC}/namespaces/{NAMESPACE}/roles/tradewind",
-}
-GRANTED = [
-    (role["kind"], verb, resource)
-    for role in yaml.safe_load_all((ROOT / "manifests" / "base" / "rbac.yaml").read_text())
-    for rule in role.get("rules", ())
-    for verb in rule["verbs"]
-    for resource in rule["resources"]
-]
+GRANTED = granted(ROOT / "manifests" / "base" / "rbac.yaml")
 WATCHED = ["namespaces", "nodes", "pods"]
 
 Add = Callable[[str], None]
@@ -105,28 +93,11 @@ def add(api: Api, namespace: str, add_nodes: AddNodes) -> Iterator[Add]:
         fake.remove_namespace(api, name)
 
 
-@pytest.fixture
-def without(request: pytest.FixtureRequest, api: Api) -> Iterator[tuple[str, str]]:
-    """Takes one permission away; gives its verb and resource."""
-    kind, verb, resource = request.param
-    left = [entry for entry in GRANTED if entry[0] == kind and entry != request.param]
-    rules = [{"apiGroups": [""], "resources": [each], "verbs": [may]} for _, may, each in left]
-    shipped = api.read(PATHS[kind])["rules"]
-    api.patch(PATHS[kind], {"rules": rules})
-    eventually(lambda: not allowed(api, verb, resource))
-    yield verb, resource
-    api.patch(PATHS[kind], {"rules": shipped})
-    eventually(lambda: allowed(api, verb, resource))
-
-
-def allowed(api: Api, verb: str, resource: str) -> bool:
-    attributes = {"verb": verb, "resource": resource, "namespace": NAMESPACE if resource == "events" else ""}
-    review = {
-        "apiVersion": "authorization.k8s.io/v1",
-        "kind": "SubjectAccessReview",
-        "spec": {"user": ACCOUNT, "resourceAttributes": attributes},
-    }
-    return bool(api.create({"metadata": {}, **review})["status"]["allowed"])
+@pytest.fixture(params=GRANTED, ids=str)
+def lacking(request: pytest.FixtureRequest, api: Api) -> Iterator[Permission]:
+    """The permission that the account does not have during the test."""
+    with without(api, request.param, GRANTED):
+        yield request.param
 
 
 def test_permissions_are_enough(start: Callable[[], Service], api: Api, add: Add) -> None:
@@ -141,12 +112,8 @@ def test_permissions_are_enough(start: Callable[[], Service], api: Api, add: Add
     assert "forbidden" not in service.process.log.read_text()
 
 
-@pytest.mark.parametrize(
-    "without", GRANTED, indirect=True, ids=[f"{verb} {resource}" for _, verb, resource in GRANTED]
-)
-def test_every_permission_is_needed(without: tuple[str, str], start: Callable[[], Service], add: Add) -> None:
-    verb, resource = without
-    CONSEQUENCES[verb](start(), verb, resource, add)
+def test_every_permission_is_needed(lacking: Permission, start: Callable[[], Service], add: Add) -> None:
+    CONSEQUENCES[lacking.verb](start(), lacking.verb, lacking.resource, add)
 
 
 def never_ready(service: Service, verb: str, resource: str, add: Add) -> None:

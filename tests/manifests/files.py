@@ -11,6 +11,7 @@ ROOT = Path(__file__).parents[2]
 MANIFESTS = ROOT / "manifests"
 BASE = MANIFESTS / "base"
 OVERLAYS = MANIFESTS / "overlays"
+HOLD = MANIFESTS / "components" / "hold"
 SCHEDULER_CONFIGS = {path.parent.name: path for path in OVERLAYS.glob("*/kube-scheduler-config.yaml")}
 
 Object = dict[str, Any]
@@ -25,15 +26,24 @@ def read(path: Path) -> Any:
     return document
 
 
-def pod_spec() -> Object:
-    spec: Object = read(BASE / "deployment.yaml")["spec"]["template"]["spec"]
+def templates() -> dict[str, Object]:
+    """The pods of each Deployment and CronJob, by its name."""
+    deployments = [read(BASE / "deployment.yaml"), read(BASE / "planner.yaml")]
+    watchdog = read(HOLD / "watchdog.yaml")
+    found = {obj["metadata"]["name"]: obj["spec"]["template"] for obj in deployments}
+    return found | {watchdog["metadata"]["name"]: watchdog["spec"]["jobTemplate"]["spec"]["template"]}
+
+
+def pod_spec(name: str = "tradewind") -> Object:
+    spec: Object = templates()[name]["spec"]
     return spec
 
 
 def containers() -> dict[str, Object]:
-    """Every container that we ship: the base's, and those that an overlay adds."""
-    added = operations(OVERLAYS / "second-scheduler" / "sidecar.yaml")["/spec/template/spec/containers"]
-    return {container["name"]: container for container in [*pod_spec()["containers"], *added]}
+    """Every container that we ship: the base's, and those that overlays and components add."""
+    sidecar = operations(OVERLAYS / "second-scheduler" / "sidecar.yaml")["/spec/template/spec/containers"]
+    ours = [container for name in templates() for container in pod_spec(name)["containers"]]
+    return {container["name"]: container for container in [*ours, *sidecar]}
 
 
 def operations(path: Path) -> Object:

@@ -5,7 +5,17 @@ from typing import Any
 import pytest
 
 from extender import cli, config
-from tests.manifests.files import BASE, OVERLAYS, Object, arguments, containers, instruction, pod_spec, read
+from tests.manifests.files import (
+    BASE,
+    OVERLAYS,
+    Object,
+    arguments,
+    containers,
+    instruction,
+    pod_spec,
+    read,
+    templates,
+)
 
 CONTAINERS = containers()
 ARGUMENTS = arguments()
@@ -16,21 +26,32 @@ def served(name: str) -> Namespace:
     return cli.parser().parse_args(ARGUMENTS[name])
 
 
+@pytest.fixture(params=templates())
+def workload(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
 @pytest.fixture(params=CONTAINERS)
 def container(request: pytest.FixtureRequest) -> Object:
     return CONTAINERS[request.param]
 
 
-def test_pods_never_run_as_root() -> None:
-    context = pod_spec()["securityContext"]
+@pytest.fixture(params=[name for name in CONTAINERS if name != "watchdog"])
+def server(request: pytest.FixtureRequest) -> Object:
+    """A container that runs until it is stopped; the watchdog ends by itself."""
+    return CONTAINERS[request.param]
+
+
+def test_pods_never_run_as_root(workload: str) -> None:
+    context = pod_spec(workload)["securityContext"]
     assert context["runAsNonRoot"] is True
     assert context["runAsUser"] > 0
     assert context["runAsGroup"] > 0
     assert context["seccompProfile"] == {"type": "RuntimeDefault"}
 
 
-def test_image_runs_as_the_same_numeric_user_as_the_pods() -> None:
-    context = pod_spec()["securityContext"]
+def test_image_runs_as_the_same_numeric_user_as_the_pods(workload: str) -> None:
+    context = pod_spec(workload)["securityContext"]
     assert instruction("USER") == f"{context['runAsUser']}:{context['runAsGroup']}"
 
 
@@ -42,23 +63,39 @@ def test_containers_cannot_gain_privileges_or_write_their_root(container: Object
     }
 
 
-def test_containers_are_probed_and_sized(container: Object) -> None:
-    assert container["livenessProbe"]["httpGet"]["path"] in {"/healthz", "/livez"}
-    assert container["readinessProbe"]["httpGet"]["path"] == "/readyz"
+def test_containers_are_sized(container: Object) -> None:
     assert container["resources"]["requests"].keys() == {"cpu", "memory"}
     assert container["resources"]["limits"].keys() == {"memory"}, "a CPU limit throttles scheduling"
 
 
-def test_probes_ask_a_port_that_the_container_names(container: Object) -> None:
-    named = {port["name"] for port in container["ports"]}
-    probes = [probe for key, probe in container.items() if key.endswith("Probe")]
+def test_servers_are_probed_on_a_port_that_they_name(server: Object) -> None:
+    assert server["livenessProbe"]["httpGet"]["path"] in {"/healthz", "/livez"}
+    assert server["readinessProbe"]["httpGet"]["path"] == "/readyz"
+    named = {port["name"] for port in server["ports"]}
+    probes = [probe for key, probe in server.items() if key.endswith("Probe")]
     assert {probe["httpGet"]["port"] for probe in probes} <= named
 
 
-def test_pods_do_not_wait_for_a_scheduler_that_waits_for_them() -> None:
+def test_pods_do_not_wait_for_a_scheduler_that_waits_for_them(workload: str) -> None:
     second = read(OVERLAYS / "second-scheduler" / "kube-scheduler-config.yaml")
-    assert pod_spec()["schedulerName"] == "default-scheduler"
+    assert pod_spec(workload)["schedulerName"] == "default-scheduler"
     assert [profile["schedulerName"] for profile in second["profiles"]] != ["default-scheduler"]
+
+
+def test_every_workload_has_an_account_of_its_own(workload: str) -> None:
+    assert pod_spec(workload)["serviceAccountName"] == workload
+    assert pod_spec(workload)["automountServiceAccountToken"] is True
+
+
+def test_planner_is_deployed_as_the_extender_is() -> None:
+    extender, planner = (read(BASE / file)["spec"] for file in ("deployment.yaml", "planner.yaml"))
+    assert {key for key in extender if extender[key] != planner[key]} == {"selector", "template"}
+    ours, theirs = extender["template"]["spec"], planner["template"]["spec"]
+    own = {"serviceAccountName", "topologySpreadConstraints", "containers"}
+    assert ours.keys() == theirs.keys()
+    assert {key for key in ours if ours[key] != theirs[key]} == own
+    spread = str(ours["topologySpreadConstraints"]).replace("'extender'", "'planner'")
+    assert spread == str(theirs["topologySpreadConstraints"])
 
 
 def test_shipped_configuration_is_accepted_and_means_the_defaults() -> None:

@@ -1,0 +1,52 @@
+"""What the hold promises; what the API server makes of it is tested in e2e."""
+
+import pytest
+
+from planner.note import GATE
+from tests.manifests.files import BASE, HOLD, Object, documents, pod_spec, read
+
+
+@pytest.fixture
+def policy() -> Object:
+    return dict(documents(HOLD / "policy.yaml")[0])
+
+
+def test_broken_policy_never_refuses_a_pod(policy: Object) -> None:
+    assert policy["spec"]["failurePolicy"] == "Ignore"
+
+
+def test_only_new_pods_are_changed(policy: Object) -> None:
+    (rule,) = policy["spec"]["matchConstraints"]["resourceRules"]
+    assert rule["operations"] == ["CREATE"]
+    assert rule["resources"] == ["pods"]
+
+
+def test_gate_is_the_one_that_the_planner_removes(policy: Object) -> None:
+    (mutation,) = policy["spec"]["mutations"]
+    assert f"name: '{GATE}'" in mutation["applyConfiguration"]["expression"]
+
+
+def test_binding_applies_the_policy_while_there_is_the_lease_of_the_planners(policy: Object) -> None:
+    binding = documents(HOLD / "policy.yaml")[1]["spec"]
+    assert binding["policyName"] == policy["metadata"]["name"]
+    assert policy["spec"]["paramKind"]["kind"] == "Lease"
+    roles = [obj for obj in documents(BASE / "planner-rbac.yaml") if obj["kind"] == "Role"]
+    named = {name for rule in roles[0]["rules"] for name in rule.get("resourceNames", ())}
+    assert named == {binding["paramRef"]["name"]}
+    assert binding["paramRef"]["namespace"] == read(BASE / "namespace.yaml")["metadata"]["name"]
+    assert binding["paramRef"]["parameterNotFoundAction"] == "Allow"
+
+
+def test_watchdog_goes_on_whatever_becomes_of_a_run() -> None:
+    spec = read(HOLD / "watchdog.yaml")["spec"]
+    assert spec["schedule"] == "* * * * *"
+    assert spec["concurrencyPolicy"] == "Forbid"
+    assert spec["startingDeadlineSeconds"] >= 60, "else a late controller would skip runs for ever"
+    assert spec["successfulJobsHistoryLimit"] + spec["failedJobsHistoryLimit"] <= 4
+    assert spec["jobTemplate"]["spec"]["backoffLimit"] == 0
+    assert spec["jobTemplate"]["spec"]["activeDeadlineSeconds"] <= 300, "Forbid waits for its end"
+    assert pod_spec("tradewind-watchdog")["restartPolicy"] == "Never"
+
+
+def test_watchdog_runs_the_version_of_the_rest() -> None:
+    assert read(HOLD / "kustomization.yaml")["images"] == read(BASE / "kustomization.yaml")["images"]
