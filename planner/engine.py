@@ -4,8 +4,8 @@ import time
 from collections.abc import Callable
 
 from planner import covering, exact, flow, windows
+from planner.binding import assignment_of, valid_order
 from planner.greedy import fill
-from planner.plan import assignment_of, valid_order
 from planner.problem import Assignment, Outcome, Problem, value
 from planner.state import State
 

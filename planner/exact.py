@@ -1,7 +1,7 @@
 """The best placement of some pods on some nodes, by CP-SAT, around whatever is placed already.
 
 The variables count pods of a class on a node. Relations hold for the state that the plan leads to; it can be
-reached by binding pod after pod, see `planner.plan.binding_order`.
+reached by binding pod after pod, see `planner.binding`.
 """
 
 from collections import defaultdict

@@ -7,11 +7,9 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from planner.lanes import put, sequence
 from planner.problem import Assignment, Floats, Problem
 from planner.state import State
-
-# Without ties between nodes a class is spread over many nodes in one step; with them node by node.
-_NODE_TIES = frozenset({"exclusion", "cap"})
 
 
 def greedy(problem: Problem) -> Assignment:
@@ -26,9 +24,7 @@ def fill(state: State, order: Sequence[int] | None = None) -> State:
     while progress:
         progress = False
         for unit in units:
-            before = sum(state.left)
-            _place_unit(state, unit)
-            progress |= sum(state.left) < before
+            progress |= _place_unit(state, unit)
         progress &= bool(problem.attractions or problem.skews or problem.gangs or problem.floors)
     return state
 
@@ -78,8 +74,12 @@ def _units(problem: Problem, order: Iterable[int]) -> list[tuple[list[int], int]
     return units
 
 
-def _place_unit(state: State, unit: tuple[list[int], int]) -> None:
+def _place_unit(state: State, unit: tuple[list[int], int]) -> bool:
+    """Whether any pod more has a place then."""
     classes, least = unit
+    start = sum(state.left[index] for index in classes)
+    if not start:
+        return False
     before = {key: pods for key, pods in state.assignment.items() if key[0] in classes} if least else {}
     progress = True
     while progress:
@@ -90,54 +90,25 @@ def _place_unit(state: State, unit: tuple[list[int], int]) -> None:
     if least and sum(state.problem.classes[i].count - state.left[i] for i in classes) < least:
         for key, pods in [(key, pods) for key, pods in state.assignment.items() if key[0] in classes]:
             state.add(*key, before.get(key, 0) - pods)
+    return sum(state.left[index] for index in classes) < start
 
 
 def place(state: State, index: int) -> None:
     """Put as many pods of the class as possible on the nodes that cost least."""
-    if not state.left[index]:
-        return
-    if _step_by_step(state, index):
-        while state.left[index] and _place_on_best(state, index):
-            pass
-        return
-    room = state.room(index)
-    rows = np.flatnonzero(room)
-    rows = rows[np.argsort(unit_costs(state, index)[rows], kind="stable")]
-    for row, fitting in zip(rows.tolist(), room[rows].tolist(), strict=True):
-        if not state.left[index]:
+    each = state.problem.classes[index]
+    while state.left[index]:
+        rows = sequence(state, index, state.room_alone(index), each.cost, opening_costs(state, index))
+        if not rows:
             return
-        state.add(index, row, min(fitting, state.left[index]))
+        put(state, index, rows)
 
 
-def _step_by_step(state: State, index: int) -> bool:
+def opening_costs(state: State, index: int) -> Floats:
+    """(N,) the part of a node's price that a pod brings with it where it is the first there."""
     problem = state.problem
-    for kind, number in state.ties[index]:
-        if kind not in _NODE_TIES:
-            return True
-        relation = problem.exclusions[number] if kind == "exclusion" else problem.caps[number]
-        if not relation.one_node:
-            return True
-    return False
-
-
-def _place_on_best(state: State, index: int) -> bool:
-    room = state.room(index)
-    rows = np.flatnonzero(room)
-    if not rows.size:
-        return False
-    row = int(rows[np.argmin(unit_costs(state, index)[rows])])
-    state.add(index, row, min(int(room[row]), state.left[index], _at_once(state, index)))
-    return True
-
-
-def _at_once(state: State, index: int) -> int:
-    """How many pods may go to a node before everything is looked at again."""
-    return 1 if any(kind in {"skew", "floor"} for kind, _ in state.ties[index]) else state.left[index]
+    return np.where(state.used, 0.0, problem.price * problem.classes[index].share)
 
 
 def unit_costs(state: State, index: int) -> Floats:
     """(N,) what one more pod costs: on a new node its part of the price too, on one in use its own alone."""
-    problem = state.problem
-    each = problem.classes[index]
-    opening = np.where(state.used, 0.0, problem.price * np.minimum(each.share, 1.0))
-    return np.asarray(opening + each.cost, np.float64)
+    return opening_costs(state, index) + state.problem.classes[index].cost

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from cluster.objects import Pod
 from cluster.snapshot import Snapshot
 from planner.batch import Batch, PolicyOf, make_batch
+from planner.binding import assignment_of, valid_order
 from planner.greedy import greedy
-from planner.plan import Plan, assignment_of, make_plan, valid_order
+from planner.plan import Plan, make_plan
 from planner.problem import Assignment
 from planner.reasons import reasons
 from planner.worker import Worker

@@ -1,14 +1,16 @@
 """A placement in the making: what is left on the nodes, and what each class may still do."""
 
 from collections import defaultdict
-from collections.abc import Hashable, Sequence
+from collections.abc import Container, Hashable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from planner.problem import Amounts, Assignment, Attraction, Cap, Exclusion, Floor, Mask, Problem, Skew
+from planner.problem import Amounts, Assignment, Cap, Codes, Exclusion, Floor, Mask, Problem, Skew
 
 _ENDLESS = np.iinfo(np.int64).max // 4
+_KINDS = frozenset({"exclusion", "attraction", "skew", "cap", "floor", "choice"})
+_ACROSS = _KINDS - {"skew", "floor"}
 
 
 class _Tie(NamedTuple):
@@ -40,10 +42,21 @@ class State:
 
     def room(self, index: int) -> Amounts:
         """(N,) how many more pods of the class each node alone would take now."""
-        room = self.capacity(index)
-        if self.ties[index]:
-            self._apply_ties(index, room)
-        return room
+        return self._apply_ties(index, self.capacity(index), _KINDS)
+
+    def room_alone(self, index: int) -> Amounts:
+        """(N,) the same, without what the pods of the class do to each other across nodes."""
+        return self._apply_ties(index, self.capacity(index), _ACROSS)
+
+    def limit(self, index: int) -> int:
+        """How many more pods of the class may be placed at all, before everything is looked at again."""
+        limit = self.left[index]
+        for kind, number in self.ties[index]:
+            if kind == "choice":
+                limit = min(limit, self.problem.choices[number].most - self._choices[number])
+            elif kind == "attraction" and self._starts(number, index):
+                limit = min(limit, 1)  # which says where all others go
+        return max(limit, 0)
 
     def capacity(self, index: int) -> Amounts:
         """(N,) the same, were there no other classes of pods."""
@@ -69,20 +82,16 @@ class State:
     def cap_counts(self, number: int) -> Amounts:
         return self._caps[number]
 
-    def floor_counts(self, number: int) -> Sequence[int]:
-        return self._floors[number]
+    def floor_counts(self, number: int) -> tuple[int, int]:
+        durable, total = self._floors[number]
+        return durable, total
 
     def choice_count(self, number: int) -> int:
         return self._choices[number]
 
     def tie_mask(self, index: int, kind: str) -> Mask:
         """(N,) the nodes to which the relations of this kind alone would let one more pod of the class go."""
-        ties = self.ties[index]
-        room = np.ones(len(self.problem.node_names), np.int64)
-        self.ties[index] = [tie for tie in ties if tie[0] == kind]
-        self._apply_ties(index, room)
-        self.ties[index] = ties
-        return room > 0
+        return self._apply_ties(index, np.ones(len(self.problem.node_names), np.int64), {kind}) > 0
 
     def domains_of(self, row: int) -> tuple[Hashable, ...]:
         """What the relations see of a node: its domain, or where that is the node alone, what is on it."""
@@ -101,29 +110,6 @@ class State:
         seen.extend((int(skew.codes[row]), int(skew.counting[row])) for skew in problem.skews)
         return tuple(seen)
 
-    def fits(self, index: int, row: int) -> bool:
-        """Whether one more pod of the class may go to this node now."""
-        each = self.problem.classes[index]
-        if not each.allowed[row] or np.any((self.free[:, row] < each.needs) & (each.needs > 0)):
-            return False
-        if not self.ties[index]:
-            return True
-        # Looked at for every pod with a spread: far quicker than the arrays of one node.
-        if not all(self._is_level(number, index, row) for kind, number in self.ties[index] if kind == "skew"):
-            return False
-        room = np.full(1, 1, np.int64)
-        self._apply_ties(index, room, row)
-        return bool(room[0])
-
-    def _is_level(self, number: int, index: int, row: int) -> bool:
-        each = self.problem.skews[number]
-        code = each.codes[row]
-        if index != each.bearer:
-            return True
-        pods = self._skews[number][:-1]
-        least = pods[each.eligible].min(initial=_ENDLESS) if each.enough else 0
-        return bool(code >= 0 and pods[code] + each.itself - least <= each.most)
-
     def add(self, index: int, row: int, pods: int) -> None:
         """Put so many pods there, or take them away where negative; whether they fit is not looked at."""
         problem = self.problem
@@ -138,105 +124,125 @@ class State:
         for kind, number in self.ties[index]:
             self._count(kind, number, index, row, pods)
 
+    def add_all(self, index: int, rows: Codes, pods: Amounts) -> None:
+        """The same for many rows, all different, in one step."""
+        problem = self.problem
+        self.free[:, rows] -= problem.classes[index].requests[:, None] * pods
+        self.left[index] -= int(pods.sum())
+        self._pods_on[rows] += pods
+        self.used[rows] = problem.in_use[rows] | (self._pods_on[rows] > 0)
+        for row, more in zip(rows.tolist(), pods.tolist(), strict=True):
+            self.assignment[index, row] = self.assignment.get((index, row), 0) + more
+        for kind, number in self.ties[index]:
+            self._count(kind, number, index, rows, pods)
+
     def load(self, assignment: Assignment) -> "State":
+        by_class: dict[int, tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
         for (index, row), pods in assignment.items():
-            self.add(index, row, pods)
+            by_class[index][0].append(row)
+            by_class[index][1].append(pods)
+        for index, (rows, counts) in by_class.items():
+            self.add_all(index, np.array(rows), np.array(counts))
         return self
 
     def _count(  # noqa: C901  one line or two for each kind
-        self, kind: str, number: int, index: int, row: int, pods: int
+        self, kind: str, number: int, index: int, rows: Codes | int, pods: Amounts | int
     ) -> None:
         problem = self.problem
         match kind:
             case "exclusion":
                 exclusion = problem.exclusions[number]
                 tie = self._exclusions[number]
-                code = exclusion.codes[row]
                 if index in exclusion.left:
-                    tie.left[code] += pods
+                    np.add.at(tie.left, exclusion.codes[rows], pods)
                 if index in exclusion.right:
-                    tie.right[code] += pods
+                    np.add.at(tie.right, exclusion.codes[rows], pods)
                 tie.left[-1] = tie.right[-1] = 0
             case "attraction":
                 attraction = problem.attractions[number]
                 if index in attraction.targets:
                     for codes, counts in zip(attraction.codes, self._attractions[number], strict=True):
-                        counts[codes[row]] += pods
+                        np.add.at(counts, codes[rows], pods)
                         counts[-1] = 0
             case "skew":
                 skew = problem.skews[number]
                 if index in skew.counted:
-                    self._skews[number][skew.counting[row]] += pods
+                    np.add.at(self._skews[number], skew.counting[rows], pods)
             case "cap":
-                self._caps[number][problem.caps[number].codes[row]] += pods
+                np.add.at(self._caps[number], problem.caps[number].codes[rows], pods)
             case "floor":
-                self._floors[number][0] += pods * int(problem.durable[row])
-                self._floors[number][1] += pods
+                self._floors[number][0] += int(np.sum(pods * problem.durable[rows]))
+                self._floors[number][1] += int(np.sum(pods))
             case "choice":
-                self._choices[number] += pods
+                self._choices[number] += int(np.sum(pods))
 
-    def _apply_ties(self, index: int, room: Amounts, row: int | None = None) -> None:
-        """Lower `room` to what the relations let in; for one node, where `row` is given."""
+    def _apply_ties(self, index: int, room: Amounts, kinds: Container[str]) -> Amounts:
+        """Lower `room` to what the relations of these kinds let in."""
         problem = self.problem
         for kind, number in self.ties[index]:
+            if kind not in kinds:
+                continue
             match kind:
                 case "exclusion":
-                    self._exclude(problem.exclusions[number], self._exclusions[number], index, room, row)
+                    _exclude(problem.exclusions[number], self._exclusions[number], index, room)
                 case "attraction":
-                    self._attract(problem.attractions[number], self._attractions[number], index, room, row)
-                case "skew" if row is None:
-                    self._level(problem.skews[number], self._skews[number], index, room)
+                    self._attract(number, index, room)
+                case "skew":
+                    _level(problem.skews[number], self._skews[number], index, room)
                 case "cap":
-                    _limit(problem.caps[number], self._caps[number], room, row)
+                    _limit(problem.caps[number], self._caps[number], room)
                 case "floor":
-                    self._keep_floor(problem.floors[number], self._floors[number], room, row)
+                    self._keep_floor(problem.floors[number], self._floors[number], room)
                 case "choice":
                     np.minimum(room, problem.choices[number].most - self._choices[number], out=room)
-        np.maximum(room, 0, out=room)
+        return np.maximum(room, 0, out=room)
 
-    @staticmethod
-    def _exclude(each: Exclusion, tie: _Tie, index: int, room: Amounts, row: int | None) -> None:
-        codes = each.codes if row is None else each.codes[row : row + 1]
-        if index in each.left:
-            room[tie.right[codes] > 0] = 0
-        if index in each.right:
-            room[tie.left[codes] > 0] = 0
-        if index in each.left and index in each.right:
-            room[codes >= 0] = np.minimum(room[codes >= 0], 1)
+    def _starts(self, number: int, index: int) -> bool:
+        """Whether a pod of the class would be the first of those that it wants to be with."""
+        starters = self.problem.attractions[number].starters
+        return index in starters and not any(count.any() for count in self._attractions[number])
 
-    @staticmethod
-    def _attract(each: Attraction, counts: list[Amounts], index: int, room: Amounts, row: int | None) -> None:
+    def _attract(self, number: int, index: int, room: Amounts) -> None:
+        each = self.problem.attractions[number]
         if index not in each.followers:
             return
-        columns = [codes if row is None else codes[row : row + 1] for codes in each.codes]
-        first = index in each.starters and not any(count.any() for count in counts)
-        for codes, count in zip(columns, counts, strict=True):
+        first = self._starts(number, index)
+        for codes, count in zip(each.codes, self._attractions[number], strict=True):
             room[(codes < 0) if first else (count[codes] <= 0)] = 0
 
-    @staticmethod
-    def _level(each: Skew, counts: Amounts, index: int, room: Amounts) -> None:
-        if index != each.bearer:
-            return
-        codes, counting = each.codes, each.counting
-        pods = counts[:-1]
-        least = pods[each.eligible].min() if each.enough and each.eligible.any() else 0
-        headroom = np.append(each.most + least - pods, 0)[codes]
-        blocked = (codes < 0) | (headroom < int(each.itself))
-        if index in each.counted:
-            growing = counting >= 0
-            room[growing] = np.minimum(room[growing], headroom[growing])
-        room[blocked] = 0
-
-    def _keep_floor(self, each: Floor, counts: list[int], room: Amounts, row: int | None) -> None:
-        durable = self.problem.durable if row is None else self.problem.durable[row : row + 1]
+    def _keep_floor(self, each: Floor, counts: list[int], room: Amounts) -> None:
+        durable = self.problem.durable
         on_durable, total = counts
         spot = int(on_durable >= each.required[min(total + 1, len(each.required) - 1)])
         room[~durable] = np.minimum(room[~durable], spot)
 
 
-def _limit(each: Cap, counts: Amounts, room: Amounts, row: int | None) -> None:
-    codes = each.codes if row is None else each.codes[row : row + 1]
-    np.minimum(room, np.where(codes >= 0, each.most - counts[codes], 0), out=room)
+def _exclude(each: Exclusion, tie: _Tie, index: int, room: Amounts) -> None:
+    codes = each.codes
+    if index in each.left:
+        room[tie.right[codes] > 0] = 0
+    if index in each.right:
+        room[tie.left[codes] > 0] = 0
+    if index in each.left and index in each.right:
+        room[codes >= 0] = np.minimum(room[codes >= 0], 1)
+
+
+def _level(each: Skew, counts: Amounts, index: int, room: Amounts) -> None:
+    if index != each.bearer:
+        return
+    codes, counting = each.codes, each.counting
+    pods = counts[:-1]
+    least = pods[each.eligible].min() if each.enough and each.eligible.any() else 0
+    headroom = np.append(each.most + least - pods, 0)[codes]
+    blocked = (codes < 0) | (headroom < int(each.itself))
+    if index in each.counted:
+        growing = counting >= 0
+        room[growing] = np.minimum(room[growing], headroom[growing])
+    room[blocked] = 0
+
+
+def _limit(each: Cap, counts: Amounts, room: Amounts) -> None:
+    np.minimum(room, np.where(each.codes >= 0, each.most - counts[each.codes], 0), out=room)
 
 
 def _ties(problem: Problem) -> list[list[tuple[str, int]]]:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from planner.binding import assignment_of, valid_order
 from planner.exact import solve
-from planner.plan import assignment_of, valid_order
 from planner.problem import Assignment, Problem, value
 from planner.state import State
 

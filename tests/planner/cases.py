@@ -5,10 +5,11 @@ from collections.abc import Iterable
 from cluster.cache import Cache
 from extender import config
 from planner.batch import Batch, make_batch
+from planner.binding import valid_order
 from planner.check import gangs_kept, violations
 from planner.engine import optimise
 from planner.greedy import greedy
-from planner.plan import Plan, make_plan, valid_order
+from planner.plan import Plan, make_plan
 from planner.problem import Outcome
 from planner.reasons import reasons
 from tests.builders import NodeBuilder, PodBuilder, node, offer_of, pod

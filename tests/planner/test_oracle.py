@@ -5,10 +5,11 @@ import random
 
 import pytest
 
+from planner.binding import valid_order
 from planner.check import gangs_kept, violations
 from planner.engine import optimise
 from planner.greedy import greedy
-from planner.plan import make_plan, valid_order
+from planner.plan import make_plan
 from planner.problem import Outcome, value
 from planner.reasons import reasons
 from tests.planner.brute_force import best_value, draw_cluster

@@ -1,0 +1,49 @@
+"""The greedy rule takes whole classes at once; the outcome is that of a look at all nodes for every pod."""
+
+import random
+
+import numpy as np
+import pytest
+
+from planner.binding import assignment_of, valid_order
+from planner.greedy import greedy, place, unit_costs, urgency
+from planner.problem import Problem
+from planner.state import State
+from tests.planner.cases import batch_of, filled
+from tests.planner.drawn import mixed_nodes, mixed_pods
+
+
+def _one_by_one(problem: Problem) -> State:
+    state = State(problem)
+    for index in urgency(problem):
+        while True:
+            rows = np.flatnonzero(state.room(index))
+            if not rows.size:
+                break
+            state.add(index, int(rows[np.argmin(unit_costs(state, index)[rows])]), 1)
+    return state
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_class_at_once_goes_where_its_pods_would_one_by_one(seed: int) -> None:
+    draw = random.Random(seed)
+    problem = batch_of(filled(mixed_nodes(draw.randint(4, 20)), mixed_pods(draw, 30, tied=True))).problem
+    state = State(problem)
+    for index in urgency(problem):
+        place(state, index)
+    naive = _one_by_one(problem)
+    assert state.assignment == naive.assignment
+    assert state.left == naive.left
+    np.testing.assert_array_equal(state.free, naive.free)
+    np.testing.assert_array_equal(state.used, naive.used)
+    for index in range(len(problem.classes)):
+        np.testing.assert_array_equal(state.room(index), naive.room(index))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_all_that_is_placed_can_be_bound(seed: int) -> None:
+    """Also where a spread counts pods of others, and holds in the order of placing only."""
+    draw = random.Random(seed)
+    problem = batch_of(filled(mixed_nodes(draw.randint(4, 20)), mixed_pods(draw, 30, tied=True))).problem
+    found = greedy(problem)
+    assert assignment_of(valid_order(problem, found)) == found
