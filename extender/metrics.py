@@ -112,6 +112,9 @@ class Metrics:
         self.cost = self._gauge(
             "cost_dollars_per_hour", "Estimated cost of nodes: all, used (more than daemons), idle.", "nodes"
         )
+        self.plan_writes = self._counter(
+            "plan_writes", "What the planner wrote on pods, by kind and outcome.", "kind", "outcome"
+        )
         self.build = self._gauge("build_info", "Always 1.", "version")
 
     def observe(self, counts: Mapping[str, int], *, synced: bool) -> None:

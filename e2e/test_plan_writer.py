@@ -1,0 +1,153 @@
+"""Plans written on pods of a real API server, and what kube-scheduler makes of them."""
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
+
+import msgspec
+import pytest
+
+from cluster.objects import Pod, read_pod
+from e2e import objects, outcomes, scheduler
+from e2e.api import Api
+from e2e.conftest import AddNodes, StartScheduler
+from e2e.objects import Object
+from e2e.plane import ControlPlane
+from extender.api_writes import ApiWrites
+from extender.metrics import Metrics
+from extender.plan_writer import Outcome, PlanWriter
+from extender.source import connect
+from planner.note import ANNOTATION, GATE, Note, text
+
+_UNTIL = float(round(time.time() + 3600))
+_PODS = 200
+
+Result = TypeVar("Result")
+
+pytestmark = pytest.mark.local_only
+
+
+def run(plane: ControlPlane, work: Callable[[PlanWriter], Awaitable[Result]]) -> Result:
+    async def go() -> Result:
+        connected = connect(plane.kubeconfig)
+        assert connected
+        async with ApiWrites(connected[1]) as writes:
+            return await work(PlanWriter(writes, Metrics()))
+
+    return asyncio.run(go())
+
+
+def create(api: Api, namespace: str, name: str, *gates: str) -> Pod:
+    wanted = objects.pod(name, namespace, schedulingGates=[{"name": gate} for gate in gates])
+    return read_pod(msgspec.json.encode(api.create(wanted)))
+
+
+def stored(api: Api, pod: Pod) -> Object:
+    return api.read(f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}")
+
+
+def gates(obj: Object) -> list[str]:
+    return [gate["name"] for gate in obj["spec"].get("schedulingGates", ())]
+
+
+def note(node: str) -> Note:
+    return Note(node, 1, _UNTIL)
+
+
+@pytest.mark.parametrize("held", [(GATE,), ()], ids=["behind our gate", "that nobody holds"])
+def test_a_plan_is_on_the_pod(plane: ControlPlane, api: Api, namespace: str, held: Sequence[str]) -> None:
+    pod = create(api, namespace, "web", *held)
+    assert run(plane, lambda writer: writer.release(pod, note("n1"), nominate=True)) is Outcome.WRITTEN
+    found = stored(api, pod)
+    assert found["metadata"]["annotations"] == {ANNOTATION: text(note("n1"))}
+    assert found["status"]["nominatedNodeName"] == "n1"
+    assert gates(found) == []
+    managers = [entry["manager"] for entry in found["metadata"]["managedFields"]]
+    assert "tradewind" in managers
+
+
+def test_a_pod_behind_another_gate_is_not_touched(plane: ControlPlane, api: Api, namespace: str) -> None:
+    pod = create(api, namespace, "web", GATE, "example.com/quota")
+    before = stored(api, pod)
+    assert run(plane, lambda writer: writer.release(pod, note("n1"), nominate=True)) is Outcome.LEFT
+    assert stored(api, pod) == before
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param({"uid": "00000000-0000-0000-0000-000000000000"}, id="another of the same name"),
+        pytest.param({"name": "nowhere"}, id="gone"),
+    ],
+)
+def test_a_pod_that_is_no_longer_there_is_no_failure(
+    plane: ControlPlane, api: Api, namespace: str, change: dict[str, str]
+) -> None:
+    there = create(api, namespace, "web", GATE)
+    gone = msgspec.structs.replace(there, **change)
+    before = stored(api, there)
+    assert run(plane, lambda writer: writer.release(gone, note("n1"), nominate=True)) is Outcome.GONE
+    assert run(plane, lambda writer: writer.release(gone, note("n1"), nominate=False)) is Outcome.GONE
+    assert run(plane, lambda writer: writer.unhold([gone])) == {gone.uid: Outcome.GONE}
+    assert stored(api, there) == before
+
+
+def test_a_node_that_cannot_be_nominated_does_not_stop_the_release(
+    plane: ControlPlane, api: Api, namespace: str
+) -> None:
+    pod = create(api, namespace, "web", GATE)
+    assert run(plane, lambda writer: writer.release(pod, note("No Name"), nominate=True)) is Outcome.WRITTEN
+    found = stored(api, pod)
+    assert gates(found) == []
+    assert "nominatedNodeName" not in found["status"]
+
+
+def test_only_our_gate_is_removed(plane: ControlPlane, api: Api, namespace: str) -> None:
+    pods = [
+        create(api, namespace, "ours", GATE),
+        create(api, namespace, "both", "example.com/a", GATE, "example.com/b"),
+        create(api, namespace, "theirs", "example.com/a"),
+        create(api, namespace, "nobodys"),
+    ]
+    assert set(run(plane, lambda writer: writer.unhold(pods)).values()) == {Outcome.WRITTEN}
+    assert [gates(stored(api, pod)) for pod in pods] == [
+        [],
+        ["example.com/a", "example.com/b"],
+        ["example.com/a"],
+        [],
+    ]
+
+
+def test_kube_scheduler_follows_wave_by_wave(
+    plane: ControlPlane, api: Api, namespace: str, add_nodes: AddNodes, start_scheduler: StartScheduler
+) -> None:
+    nodes = add_nodes(*(objects.node(f"n{i}", cpu="64", memory="256Gi") for i in range(4)))
+    start_scheduler(scheduler.configuration())
+    pods = [create(api, namespace, f"p{number}", GATE) for number in range(_PODS)]
+    half = _PODS // 2
+    plan = [(pod, note(nodes[number % 3])) for number, pod in enumerate(pods)]  # never the fourth
+    seen: list[int] = []
+
+    async def wait(uids: frozenset[str], seconds: float) -> None:
+        del seconds
+        await asyncio.to_thread(outcomes.bound_nodes, api, namespace, len(uids))
+        seen.append(
+            len(api.read(f"/api/v1/namespaces/{namespace}/pods", fieldSelector="spec.nodeName=")["items"])
+        )
+
+    began = time.perf_counter()
+    written = run(
+        plane,
+        lambda writer: writer.write(
+            [plan[:half], plan[half:]], nominate=True, wait_bound=wait, wave_seconds=60.0
+        ),
+    )
+    took = time.perf_counter() - began
+    bound = outcomes.bound_nodes(api, namespace, _PODS, seconds=90)
+    print(f"\n{_PODS} pods written in two waves in {took:.1f} s, {_PODS / took:.0f} a second")
+    assert set(written.values()) == {Outcome.WRITTEN}
+    assert seen == [half]  # the second wave was still held when the first was bound
+    assert {name: bound[name] for name in bound} == {pod.name: planned.node for pod, planned in plan}
+    assert Counter(bound.values())["n3"] == 0
