@@ -9,10 +9,10 @@ BIN := .venv/bin
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 
-.PHONY: help run test check fix unit e2e e2e-kind bench image lock clean
+.PHONY: help run test check fix unit e2e e2e-kind bench bench-quick image lock clean
 
 help: ## Show what each target does
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: .venv/run.stamp ## Serve on http://127.0.0.1:8888 (PORT= to change): your cluster with KUBECONFIG, else the example cluster
 	@$(BIN)/tradewind serve --port $(PORT) $(ARGS)
@@ -41,9 +41,13 @@ e2e: .venv/dev.stamp ## e2e tests, and the benchmark in small, on a local contro
 e2e-kind: .venv/dev.stamp ## The same e2e tests on a kind cluster (needs Docker and kind)
 	$(BIN)/pytest e2e --kind $(ARGS)
 
-bench: .venv/dev.stamp ## Pods a second through plain kube-scheduler, an echo extender and Tradewind
+bench: .venv/dev.stamp ## Measure everything against its goals, and draw the charts of docs/performance.md (about an hour)
 	$(BIN)/python -m e2e.binaries
 	$(BIN)/python -m bench $(ARGS)
+
+bench-quick: .venv/dev.stamp ## The same in small: two minutes, to see that everything works
+	$(BIN)/python -m e2e.binaries
+	$(BIN)/python -m bench --quick $(ARGS)
 
 image: ## Build the container image (needs Docker)
 	docker build --tag $(IMAGE) .

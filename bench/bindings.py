@@ -25,7 +25,7 @@ class Bindings(threading.Thread):
         self._watching = threading.Event()
         self._failure: Exception | None = None
         self._times: dict[str, float] = {}
-        self._latest = time.monotonic()
+        self.latest = time.monotonic()  # when the last binding so far was seen
         self.processor: list[ProcessorTime] = []  # at the first and at the last binding
 
     def start(self) -> None:
@@ -53,7 +53,7 @@ class Bindings(threading.Thread):
     def _note(self, pod: str, now: float) -> None:
         if pod in self._times:
             return
-        self._times[pod] = self._latest = now
+        self._times[pod] = self.latest = now
         if len(self._times) in (1, self._expected):
             self.processor.append(ProcessorTime.now())
 
@@ -71,7 +71,7 @@ class Bindings(threading.Thread):
     def _check_progress(self, binder: Process) -> None:
         if not binder.running:
             raise MeasurementError(f"{binder.name} ended when {self._seen()}")
-        if time.monotonic() - self._latest > _LONGEST_PAUSE_SECONDS:
+        if time.monotonic() - self.latest > _LONGEST_PAUSE_SECONDS:
             raise MeasurementError(f"{self._seen()}, and no other within {_LONGEST_PAUSE_SECONDS:.0f} s")
 
     def _seen(self) -> str:

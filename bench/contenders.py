@@ -1,14 +1,16 @@
 """Who is measured: a contender has a name and a way to run beside kube-scheduler while pods are placed.
 
-A new one is a context manager that yields its extender entry, or None for no extender, and a line in ALL.
+A new one is a context manager that yields its extender entry, or None for no extender, and an entry in ALL.
 """
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
+from bench import go_extender
 from e2e import scheduler
 from e2e.plane import ControlPlane
 from e2e.processes import Process, Workspace, free_port
@@ -23,6 +25,11 @@ class Extender:
     entry: Mapping[str, Any]  # of KubeSchedulerConfiguration
     process: Process
     metrics: str  # address of its metrics, as bench.service reads them
+    planner: Process | None = None
+
+    @property
+    def processes(self) -> list[Process]:
+        return [self.process, *([self.planner] if self.planner else ())]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,29 +43,65 @@ def _plain(_plane: ControlPlane) -> Iterator[None]:
     yield None
 
 
+def served_echo() -> AbstractContextManager[Extender]:
+    return _served("echo", [sys.executable, "-m", "bench.echo"])
+
+
+def served_go() -> AbstractContextManager[Extender]:
+    return _served("go", [go_extender.find()])
+
+
 @contextmanager
-def _echo(_plane: ControlPlane) -> Iterator[Extender]:
+def _served(name: str, command: Sequence[str | Path]) -> Iterator[Extender]:
+    """An extender that takes its port as the last word."""
     port = free_port()
     url = f"http://127.0.0.1:{port}"
+    metrics = f"{url}/metrics"
     with Workspace() as workspace:
-        process = workspace.start("echo", [sys.executable, "-m", "bench.echo", str(port)], url)
-        process.wait_healthy(url)
-        yield Extender(entry=scheduler.extender(url, weight=_WEIGHT), process=process, metrics=url)
+        process = workspace.start(name, [*command, str(port)], url)
+        process.wait_healthy(metrics)
+        yield Extender(entry=scheduler.extender(url, weight=_WEIGHT), process=process, metrics=metrics)
 
 
 @contextmanager
 def _tradewind(plane: ControlPlane) -> Iterator[Extender]:
     with Workspace() as workspace:
+        yield _extender(Tradewind(workspace, plane.kubeconfig))
+
+
+def _extender(service: Tradewind) -> Extender:
+    return Extender(
+        entry=scheduler.extender(service.url, weight=_WEIGHT),
+        process=service.process,
+        metrics=f"{service.probes}/metrics",
+    )
+
+
+@contextmanager
+def _planned(plane: ControlPlane) -> Iterator[Extender]:
+    """The extender and a planner with the same configuration, which leads when pods are held."""
+    with Workspace() as workspace:
         service = Tradewind(workspace, plane.kubeconfig)
-        yield Extender(
-            entry=scheduler.extender(service.url, weight=_WEIGHT),
-            process=service.process,
-            metrics=f"{service.probes}/metrics",
+        probe_port = free_port()
+        files: list[str | Path] = ["--kubeconfig", plane.kubeconfig, "--config", service.configuration]
+        planner = workspace.start(
+            "planner",
+            [sys.executable, "-m", "extender", "planner", *files, "--probe-port", str(probe_port)],
+            f"http://127.0.0.1:{probe_port}",
         )
+        planner.wait_healthy(f"{planner.address}/healthz")
+        try:
+            yield replace(_extender(service), planner=planner)
+        finally:
+            # Not killed: it gives up its Lease, so that the next one need not wait for it to run out.
+            planner.stop()
 
 
-ALL = (
-    Contender(name="plain", running=_plain),
-    Contender(name="echo", running=_echo),
-    Contender(name="tradewind", running=_tradewind),
-)
+PLAIN = Contender(name="plain", running=_plain)
+ECHO = Contender(name="echo", running=lambda _plane: served_echo())
+GO = Contender(name="go", running=lambda _plane: served_go())
+TRADEWIND = Contender(name="tradewind", running=_tradewind)
+PLANNED = Contender(name="planned", running=_planned)
+
+# Whose pods wait already when kube-scheduler starts; what is planned is measured by bench.burst.
+ALL = (PLAIN, ECHO, GO, TRADEWIND)

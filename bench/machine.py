@@ -25,7 +25,10 @@ _CALM_SECONDS = 2.0
 
 @dataclass(frozen=True, kw_only=True)
 class ProcessorTime:
-    """Seconds since their start: of the machine's cores together, and of our own processes by pid."""
+    """Seconds since their start: of the machine's cores together, and of our own processes by pid.
+
+    Each process that we started counts with its descendants.
+    """
 
     busy: float
     processes: Mapping[int, float]
@@ -62,8 +65,22 @@ def _busy_seconds() -> float:
 
 
 def _own_processes() -> Iterator[tuple[int, float]]:
-    """This process and its children: whatever the control plane and the contenders start is a child."""
+    """This process and its children; whatever they start in turn counts as theirs."""
+    processes = dict(_all_processes())
+    children: dict[int, list[int]] = {}
+    for pid, (parent, _) in processes.items():
+        children.setdefault(parent, []).append(pid)
     own = os.getpid()
+    yield own, processes[own][1]
+    for child in children.get(own, ()):
+        family = [child]
+        for pid in family:
+            family += children.get(pid, ())
+        yield child, sum(processes[pid][1] for pid in family)
+
+
+def _all_processes() -> Iterator[tuple[int, tuple[int, float]]]:
+    """Each process' parent and processor seconds, by its pid."""
     for directory in _PROC.iterdir():
         if not directory.name.isdecimal():
             continue
@@ -72,9 +89,8 @@ def _own_processes() -> Iterator[tuple[int, float]]:
         except (FileNotFoundError, ProcessLookupError):
             continue
         fields = stat[stat.rindex(")") + 2 :].split()
-        pid = int(directory.name)
-        if own in (pid, int(fields[_PARENT])):
-            yield pid, (int(fields[_USER_TICKS]) + int(fields[_SYSTEM_TICKS])) / _TICKS_A_SECOND
+        ticks = int(fields[_USER_TICKS]) + int(fields[_SYSTEM_TICKS])
+        yield int(directory.name), (int(fields[_PARENT]), ticks / _TICKS_A_SECOND)
 
 
 def supported() -> bool:

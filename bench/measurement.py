@@ -55,6 +55,10 @@ class Measurement:
     def others_cores(self) -> float:
         return self.others_cpu_seconds / self.seconds
 
+    @property
+    def line(self) -> str:
+        return f"{self.contender:10} {self.pods_a_second:6.0f} pods/s"
+
 
 def measure(
     cluster: Cluster, case: Case, contender: Contender, run: int, until_calm: Callable[[], None]
@@ -72,7 +76,7 @@ def measure(
 def _measure(cluster: Cluster, case: Case, name: str, extender: Extender | None, run: int) -> Measurement:
     bindings = Bindings(cluster.api, cluster.namespace, case.pods)
     bindings.start()
-    with _scheduler(cluster.plane, case, extender) as running:
+    with kube_scheduler(cluster.plane, case.percentage, extender) as running:
         try:
             bindings.wait(running)
         except MeasurementError as error:
@@ -93,9 +97,9 @@ def _measure(cluster: Cluster, case: Case, name: str, extender: Extender | None,
 
 
 @contextmanager
-def _scheduler(plane: ControlPlane, case: Case, extender: Extender | None) -> Iterator[Process]:
+def kube_scheduler(plane: ControlPlane, percentage: int, extender: Extender | None) -> Iterator[Process]:
     configuration = scheduler.configuration(
-        extenders=[extender.entry] if extender else [], percentage_of_nodes_to_score=case.percentage
+        extenders=[extender.entry] if extender else [], percentage_of_nodes_to_score=percentage
     )
     process = plane.start_scheduler(configuration)
     try:

@@ -1,47 +1,37 @@
-"""What the measurements say: medians, spreads and ratios, as a table and as JSON."""
+"""What the contenders' pods a second say: medians, spreads and ratios, and the goals among them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import median
-from typing import Any
 
-import msgspec
-
+from bench import goals
+from bench.contenders import ECHO, GO, PLAIN, TRADEWIND
+from bench.goals import Goal, Outcome, Spread
 from bench.measurement import Case, Measurement
 from bench.service import VERBS
 from bench.throughput import Result
 
+_PEERS = (PLAIN.name, ECHO.name, GO.name)
 _HEADINGS = (
     "nodes",
     "sampling",
     "contender",
     "pods/s (min..max)",
-    "of plain",
-    "of echo",
+    *(f"of {peer}" for peer in _PEERS),
     "scheduler",
     "extender",
     *VERBS,
     "others",
 )
-_WORDS = 3  # the first columns are aligned left, the figures after them right
+_WORDS = {0, 1, 2}  # these columns are aligned left, the figures after them right
 _NOISY_CORES = 0.2
 LEGEND = """\
-of plain, of echo     pods/s divided by that contender's in the same run, median over the runs
+of plain, echo, go    pods/s divided by that contender's in the same run, median over the runs
 scheduler, extender   CPU milliseconds a pod
 filter, prioritize    milliseconds inside the extender, p50 / p99
 others                cores that other work on this machine took meanwhile: the noise in the figures"""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Spread:
-    median: float
-    low: float
-    high: float
-
-    @classmethod
-    def of(cls, values: Sequence[float]) -> "Spread":
-        return cls(median=median(values), low=min(values), high=max(values))
+# Of Tradewind's pods a second to a peer's.
+_GOALS = {ECHO.name: 0.85, GO.name: 1.0}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,10 +49,38 @@ class Figures:
 
 
 def figures(result: Result) -> list[Figures]:
-    by_contender: dict[str, list[Measurement]] = {}
-    for measured in result.measurements:
-        by_contender.setdefault(measured.contender, []).append(measured)
+    by_contender = _by_contender(result)
     return [_figures(result.case, name, by_contender) for name in by_contender]
+
+
+def outcomes(results: Sequence[Result]) -> list[Outcome]:
+    return [outcome for peer in _GOALS for result in results for outcome in _outcome(result, peer)]
+
+
+def _outcome(result: Result, peer: str) -> Iterator[Outcome]:
+    by_contender = _by_contender(result)
+    if not by_contender.keys() >= {TRADEWIND.name, peer}:
+        return
+    ours, theirs = by_contender[TRADEWIND.name], by_contender[peer]
+    speeds = (median(run.pods_a_second for run in runs) for runs in (ours, theirs))
+    seen = f"{result.candidates:,} of {result.case.nodes:,} nodes"
+    what = f"pods/s with Tradewind / with the {peer} extender, {seen}"
+    yield Outcome(
+        goal=Goal(what=what, limit=_GOALS[peer], at_least=True),
+        ratios=_ratios(ours, theirs),
+        figures="{:.0f} / {:.0f} pods/s".format(*speeds),
+    )
+
+
+def _by_contender(result: Result) -> dict[str, list[Measurement]]:
+    by_contender: dict[str, list[Measurement]] = {}
+    for measured in sorted(result.measurements, key=lambda each: each.run):
+        by_contender.setdefault(measured.contender, []).append(measured)
+    return by_contender
+
+
+def _ratios(runs: Sequence[Measurement], bases: Sequence[Measurement]) -> list[float]:
+    return [run.pods_a_second / base.pods_a_second for run, base in zip(runs, bases, strict=True)]
 
 
 def _figures(case: Case, name: str, by_contender: Mapping[str, Sequence[Measurement]]) -> Figures:
@@ -73,11 +91,7 @@ def _figures(case: Case, name: str, by_contender: Mapping[str, Sequence[Measurem
         contender=name,
         pods_a_second=Spread.of([run.pods_a_second for run in runs]),
         ratios={
-            other: Spread.of(
-                [run.pods_a_second / base.pods_a_second for run, base in zip(runs, bases, strict=True)]
-            )
-            for other, bases in by_contender.items()
-            if other != name
+            other: Spread.of(_ratios(runs, bases)) for other, bases in by_contender.items() if other != name
         },
         scheduler_cpu_ms_a_pod=median(1e3 * run.scheduler_cpu_seconds / run.pods for run in runs),
         extender_cpu_ms_a_pod=median(extender_ms) if extender_ms else None,
@@ -96,13 +110,7 @@ def _service(runs: Sequence[Measurement]) -> Iterator[tuple[str, tuple[float, fl
 
 
 def table(rows: Sequence[Figures]) -> str:
-    """Markdown that is aligned as text, so that it can be read here and kept in a document."""
-    cells = [_HEADINGS, *(tuple(_cells(row)) for row in rows)]
-    widths = [max(len(line[column]) for line in cells) for column in range(len(_HEADINGS))]
-    rule = [
-        "-" * width if column < _WORDS else "-" * (width - 1) + ":" for column, width in enumerate(widths)
-    ]
-    return "\n".join(_line(line, widths) for line in [cells[0], rule, *cells[1:]])
+    return goals.markdown([_HEADINGS, *(tuple(_cells(row)) for row in rows)], _WORDS)
 
 
 def _cells(row: Figures) -> Iterator[str]:
@@ -111,8 +119,8 @@ def _cells(row: Figures) -> Iterator[str]:
     yield row.contender
     speed = row.pods_a_second
     yield f"{speed.median:.0f} ({speed.low:.0f}..{speed.high:.0f})"
-    for other in ("plain", "echo"):
-        shown = other in row.ratios and row.contender != "plain"
+    for other in _PEERS:
+        shown = other in row.ratios and row.contender != PLAIN.name
         yield f"{row.ratios[other].median:.2f}" if shown else ""
     yield f"{row.scheduler_cpu_ms_a_pod:.1f}"
     yield "" if row.extender_cpu_ms_a_pod is None else f"{row.extender_cpu_ms_a_pod:.1f}"
@@ -121,32 +129,9 @@ def _cells(row: Figures) -> Iterator[str]:
     yield f"{row.others_cores:.2f}"
 
 
-def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    words = [cell.ljust(width) for cell, width in zip(cells[:_WORDS], widths[:_WORDS], strict=True)]
-    numbers = [cell.rjust(width) for cell, width in zip(cells[_WORDS:], widths[_WORDS:], strict=True)]
-    return f"| {' | '.join(words + numbers)} |"
-
-
-def conclusion(rows: Sequence[Figures]) -> str:
-    """The last case is the hardest one."""
-    last = rows[-1].case
-    hardest = sorted(
-        (row for row in rows if row.case == last), key=lambda row: row.pods_a_second.median, reverse=True
-    )
-    sampling = f"{last.percentage} % sampling" if last.percentage else "default sampling"
-    speeds = ", ".join(f"{row.contender} {row.pods_a_second.median:.0f}" for row in hardest)
-    return f"At {last.nodes:,} nodes and {sampling}, pods a second: {speeds}."
-
-
 def warning(rows: Sequence[Figures]) -> str:
     """Empty if the machine was left alone."""
     most = max(row.others_cores for row in rows)
     if most < _NOISY_CORES:
         return ""
     return f"Other work took up to {most:.1f} cores meanwhile: trust the ratios, not the pods/s."
-
-
-def write(path: Path, machine: Mapping[str, Any], results: Sequence[Result], rows: Sequence[Figures]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    document = {"machine": machine, "figures": rows, "results": results}
-    path.write_bytes(msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n")

@@ -7,7 +7,9 @@ import pytest
 
 from bench import report, service, throughput
 from bench.contenders import ALL
+from bench.goals import Spread
 from bench.measurement import Case, Measurement
+from bench.runs import Runs
 from bench.service import Service
 from bench.throughput import Result, candidates, rotated
 
@@ -43,8 +45,8 @@ def rows() -> list[report.Figures]:
 
 def test_figures_are_medians_and_spreads(rows: list[report.Figures]) -> None:
     plain, echo = rows
-    assert plain.pods_a_second == report.Spread(median=50.0, low=20.0, high=100.0)
-    assert echo.pods_a_second == report.Spread(median=50.0, low=10.0, high=50.0)
+    assert plain.pods_a_second == Spread(median=50.0, low=20.0, high=100.0)
+    assert echo.pods_a_second == Spread(median=50.0, low=10.0, high=50.0)
     assert plain.scheduler_cpu_ms_a_pod == pytest.approx(20.0)
     assert plain.extender_cpu_ms_a_pod is None
     assert echo.extender_cpu_ms_a_pod == pytest.approx(10.0)
@@ -53,20 +55,16 @@ def test_figures_are_medians_and_spreads(rows: list[report.Figures]) -> None:
 
 
 def test_ratios_compare_what_ran_side_by_side(rows: list[report.Figures]) -> None:
-    assert rows[1].ratios == {"plain": report.Spread(median=0.5, low=0.5, high=1.0)}
+    assert rows[1].ratios == {"plain": Spread(median=0.5, low=0.5, high=1.0)}
 
 
 def test_the_table_has_a_line_for_each_contender(rows: list[report.Figures]) -> None:
     lines = report.table(rows).splitlines()
     assert len({len(line) for line in lines}) == 1
     assert [cell.strip() for cell in lines[3].strip("|").split("|")] == [
-        *("5,000", "100 %", "echo", "50 (10..50)", "0.50", ""),
+        *("5,000", "100 %", "echo", "50 (10..50)", "0.50", "", ""),
         *("20.0", "10.0", "0.5 / 2.0", "", "0.25"),
     ]
-
-
-def test_the_conclusion_is_about_the_last_case(rows: list[report.Figures]) -> None:
-    assert report.conclusion(rows).startswith("At 5,000 nodes and 100 % sampling, pods a second: plain 50")
 
 
 def test_a_noisy_machine_is_told(rows: list[report.Figures]) -> None:
@@ -106,14 +104,13 @@ def test_every_contender_is_once_at_every_place() -> None:
 )
 def test_a_disturbed_measurement_is_repeated(noises: list[float], kept: float, count: int) -> None:
     given = iter(noises)
-    made = throughput.attempts(
-        lambda: replace(measured("echo", 0, 1.0), others_cpu_seconds=next(given)), 0.2, print
-    )
+    runs = Runs(count=1, calm=0.2, say=print)
+    made = runs.attempts(0, lambda: replace(measured("echo", 0, 1.0), others_cpu_seconds=next(given)))
     assert (made[0].others_cores, len(made)) == (kept, count)
 
 
 def test_the_plan_has_fewer_pods_where_more_nodes_are_seen() -> None:
-    plan = throughput.Plan(sizes=[5_000], percentages=[0, 100], pods=None, runs=1, calm=0.2, contenders=ALL)
+    plan = throughput.Plan(sizes=[5_000], percentages=[0, 100], pods=None, contenders=ALL)
     assert [case.pods for case in plan.cases(5_000)] == [1_000, 150]
 
 

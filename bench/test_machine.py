@@ -2,6 +2,8 @@
 
 import math
 import os
+import subprocess
+import sys
 import time
 
 import pytest
@@ -47,3 +49,15 @@ def test_only_a_calm_that_was_asked_for_is_waited_for(monkeypatch: pytest.Monkey
     # No machine takes this many cores in an instant; so it is calm after the first look.
     machine.wait_for_calm(1e9, 60.0)
     assert len(waits) == 1
+
+
+def test_what_a_child_starts_counts_as_its_own() -> None:
+    command = "import subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv[1]])"
+    busy = "import time\nwhile time.process_time() < 0.3: pass\nprint(flush=True)\ninput()"
+    with subprocess.Popen(
+        [sys.executable, "-c", command, busy], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as child:
+        assert child.stdout
+        child.stdout.readline()
+        assert ProcessorTime.now().processes[child.pid] > 0.25
+        child.communicate(b"\n")

@@ -1,24 +1,19 @@
 """Pods a second of every contender, over cluster sizes and samplings."""
 
-import contextlib
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TypeVar
 
-from bench import machine, workload
+from bench import clusters
 from bench.contenders import Contender
 from bench.measurement import Case, Cluster, Measurement, measure
-from e2e import fake
-from e2e.api import Api
-from e2e.plane import ControlPlane
+from bench.runs import Runs
 
-Say = Callable[[str], None]
+Turn = TypeVar("Turn")
 
 # With this many looks at a node, the slowest case takes about as long as the others.
 _LOOKS = 500_000
-_MOST_ATTEMPTS = 4
-_PATIENCE_SECONDS = 300.0
 _FEWEST_PODS, _MOST_PODS = 150, 1_000
 
 
@@ -27,8 +22,6 @@ class Plan:
     sizes: Sequence[int]
     percentages: Sequence[int]
     pods: int | None  # None: so many that every case takes about as long
-    runs: int
-    calm: float  # cores that other work may take before a measurement is repeated
     contenders: Sequence[Contender]
 
     def cases(self, nodes: int) -> list[Case]:
@@ -46,50 +39,35 @@ class Result:
     disturbed: Sequence[Measurement]  # repeated, because other work took too much of the machine
 
 
-def run(plan: Plan, say: Say) -> list[Result]:
-    return [result for nodes in plan.sizes for result in _run_size(plan, nodes, say)]
+def run(plan: Plan, runs: Runs) -> list[Result]:
+    return [result for nodes in plan.sizes for result in _run_size(plan, nodes, runs)]
 
 
-def _run_size(plan: Plan, nodes: int, say: Say) -> list[Result]:
-    started = time.monotonic()
-    with ControlPlane() as plane, contextlib.closing(Api(plane.kubeconfig)) as api:
-        fake.add_nodes(api, workload.nodes(nodes))
-        cluster = Cluster(plane=plane, api=api, namespace=fake.add_namespace(api, "bench"))
-        say(f"{nodes:,} nodes on a control plane of their own, in {time.monotonic() - started:.0f} s")
-        return [_run_case(plan, cluster, case, say) for case in plan.cases(nodes)]
+def _run_size(plan: Plan, nodes: int, runs: Runs) -> list[Result]:
+    with clusters.running(nodes, runs.say) as cluster:
+        return [_run_case(plan, cluster, case, runs) for case in plan.cases(nodes)]
 
 
-def _run_case(plan: Plan, cluster: Cluster, case: Case, say: Say) -> Result:
+def _run_case(plan: Plan, cluster: Cluster, case: Case, runs: Runs) -> Result:
     count = candidates(case.nodes, case.percentage)
-    say(f"{plan.runs} runs of {case.pods:,} pods, each with a look at {count:,} of {case.nodes:,} nodes")
+    runs.say(
+        f"{runs.count} runs of {case.pods:,} pods, each with a look at {count:,} of {case.nodes:,} nodes"
+    )
     measurements: list[Measurement] = []
     disturbed: list[Measurement] = []
-    until_calm = partial(machine.wait_for_calm, plan.calm, _PATIENCE_SECONDS)
-    for run in range(plan.runs):
+    for run in range(runs.count):
         for contender in rotated(plan.contenders, run):
-            once = partial(measure, cluster, case, contender, run, until_calm)
-            calmest, *rest = attempts(once, plan.calm, say)
+            once = partial(measure, cluster, case, contender, run, runs.until_calm)
+            calmest, *rest = runs.attempts(run, once)
             measurements.append(calmest)
             disturbed += rest
     return Result(case=case, candidates=count, measurements=measurements, disturbed=disturbed)
 
 
-def attempts(once: Callable[[], Measurement], calm: float, say: Say) -> list[Measurement]:
-    """The calmest first: chosen by the noise alone, never by the speed."""
-    made: list[Measurement] = []
-    while not made or (len(made) < _MOST_ATTEMPTS and made[-1].others_cores > calm):
-        measured = once()
-        noise = f"  while other work took {measured.others_cores:.1f} cores"
-        line = f"  run {measured.run + 1}  {measured.contender:10} {measured.pods_a_second:6.0f} pods/s"
-        say(line + noise if measured.others_cores > calm else line)
-        made.append(measured)
-    return sorted(made, key=lambda measured: measured.others_cores)
-
-
-def rotated(contenders: Sequence[Contender], run: int) -> list[Contender]:
-    """Each contender is first, second and last equally often, so that a machine's drift hits all alike."""
-    first = run % len(contenders)
-    return [*contenders[first:], *contenders[:first]]
+def rotated(turns: Sequence[Turn], run: int) -> list[Turn]:
+    """Each is first, second and last equally often, so that a machine's drift hits all alike."""
+    first = run % len(turns)
+    return [*turns[first:], *turns[:first]]
 
 
 def candidates(nodes: int, percentage: int) -> int:

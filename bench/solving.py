@@ -1,0 +1,37 @@
+"""A planner that never rests: `python -m bench.solving NODES PODS` plans the same batch again and again.
+
+It prints a line for each plan, so that whoever started it knows that it is at work.
+"""
+
+import sys
+from collections.abc import Sequence
+
+import msgspec
+
+from bench import listing
+from cluster.cache import Cache
+from cluster.objects import read_node, read_pod
+from extender import config
+from market.market import Market
+from planner.planner import plan
+from planner.settings import PlannerSettings
+from planner.worker import Worker
+
+
+def main(arguments: Sequence[str]) -> None:
+    nodes, pods = (int(word) for word in arguments)
+    cache = Cache(Market().offer_of)
+    with cache.batch():
+        for node in listing.nodes(nodes):
+            cache.apply_node(read_node(msgspec.json.encode(node)))
+        for pod in listing.waiting_pods(pods):
+            cache.apply_pod(read_pod(msgspec.json.encode(pod)))
+    snapshot, waiting, policies = cache.snapshot(), cache.all_pods(), config.DEFAULT.policies()
+    worker = Worker()
+    while True:
+        planned = plan(snapshot, waiting, policies.of, worker, PlannerSettings().solve_seconds)
+        print(f"{len(planned.plan.placements)} of {pods} pods placed by {planned.plan.engine}", flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
