@@ -17,6 +17,7 @@ from e2e.plane import ControlPlane
 from e2e.processes import Workspace
 from e2e.prometheus import Exporter, NoPrometheusError, Prometheus
 from e2e.tradewind import Tradewind
+from extender.market_learning import LEASE
 from extender.market_memory import NAME as MEMORY
 from market.prometheus import Prometheus as Source
 from market.settings import PrometheusSettings
@@ -26,6 +27,7 @@ from scoring.registry import SCORERS
 _DECIDING = 200
 _TYPE = "node.kubernetes.io/instance-type"
 _SPOT = {"karpenter.sh/capacity-type": "spot"}
+_LEASE_PATH = f"/apis/coordination.k8s.io/v1/namespaces/{manifests.NAMESPACE}/leases"
 _MEMORY_PATH = f"/api/v1/namespaces/{manifests.NAMESPACE}/configmaps"
 
 Serve = Callable[..., Tradewind]
@@ -192,6 +194,7 @@ def learning(api: Api, role_kubeconfig: Path) -> Iterator[None]:
     with fake.existing(api, manifests.component_roles("market")):
         yield
         api.delete(_MEMORY_PATH, fieldSelector=f"metadata.name={MEMORY}")
+        api.delete(_LEASE_PATH, fieldSelector=f"metadata.name={LEASE}")
 
 
 def test_lost_nodes_are_learned_from_and_remembered_over_a_restart(
@@ -216,6 +219,49 @@ def test_lost_nodes_are_learned_from_and_remembered_over_a_restart(
     )
     assert service.metric("tradewind_interruptions_total") == 0
     assert place(api, namespace, "after").startswith("good")
+
+
+def test_another_replica_goes_on_where_the_leader_was_killed(
+    api: Api, plane: ControlPlane, role_kubeconfig: Path, add_nodes: AddNodes, learning: None
+) -> None:
+    del learning
+    bad = [objects.node(f"bad-{i}", labels=_SPOT | {_TYPE: "bad"}) for i in range(5)]
+    fake.add_nodes(api, bad[:3])  # not for the fixture to remove: the test does
+    add_nodes(*bad[3:])
+    first, second = (
+        Tradewind(plane.workspace, role_kubeconfig, name=next_name("learner"), switches=["--learn"])
+        for _ in range(2)
+    )
+    try:
+        leader, other = in_order(first, second)
+        leader.wait_metric("tradewind_learned_rates_writes_total", 1, result="written")
+        fake.remove_nodes(api, ["bad-0", "bad-1"])
+        leader.wait_metric("tradewind_interruptions_total", 2)
+        learned = {"quantity": "interruption_rate", "source": "learned"}
+        other.wait_metric("tradewind_market_coverage_ratio", 1, **learned)
+        assert round(remembered(api)["bad"]) == 2
+        leader.kill()
+        fake.remove_nodes(api, ["bad-2"])  # while nobody leads
+        other.wait_metric("tradewind_interruptions_total", 1, seconds=60)
+        assert other.metric("tradewind_interruptions_total") == 1
+        assert other.metric("tradewind_learning_leader") == 1
+        assert other.stop() == 0
+        assert round(remembered(api)["bad"]) == 3
+        assert not api.read(f"{_LEASE_PATH}/{LEASE}")["spec"].get("holderIdentity")
+    finally:
+        first.stop()
+        second.stop()
+
+
+def in_order(*replicas: Tradewind) -> list[Tradewind]:
+    """The leader first, as soon as there is one."""
+    deadline = time.monotonic() + outcomes.SECONDS
+    while time.monotonic() < deadline:
+        found = sorted(replicas, key=lambda each: -each.metric("tradewind_learning_leader"))
+        if found[0].metric("tradewind_learning_leader"):
+            return found
+        time.sleep(0.1)
+    raise AssertionError("nobody leads")
 
 
 def remembered(api: Api) -> dict[str, float]:

@@ -65,9 +65,11 @@ class Service:
         samples = (sample for family in text_string_to_metric_families(text) for sample in family.samples)
         return sum(sample.value for sample in samples if sample.name == name and sample.labels == labels)
 
-    def wait_metric(self, name: str, value: float, **labels: str) -> None:
+    def wait_metric(
+        self, name: str, value: float, *, seconds: float = _METRIC_SECONDS, **labels: str
+    ) -> None:
         """Until the time series has reached the value; there is no watch for metrics."""
-        deadline = time.monotonic() + _METRIC_SECONDS
+        deadline = time.monotonic() + seconds
         while self.metric(name, **labels) < value:
             if time.monotonic() > deadline:
                 raise AssertionError(f"{name}{labels} is {self.metric(name, **labels)}, not {value}")

@@ -1,7 +1,7 @@
 """Keeps what was learned of interruptions in a ConfigMap, so that a restart remembers and replicas agree.
 
-Every write names the version that it has read, so that of two replicas that write at once one is refused; it
-reads again and tries later. What is read is merged, never added up: both saw the same nodes.
+The leader writes. A write names the version that was read, so that one who led before, and does not know yet
+that another leads, is refused.
 """
 
 import logging

@@ -109,6 +109,9 @@ class Metrics:
         self.memory_writes = self._counter(
             "learned_rates_writes", "Learned rates written by result.", "result"
         )
+        self.learning_leader = self._gauge(
+            "learning_leader", "1 in the replica that learns and writes, 0 in those that read."
+        )
         self.cost = self._gauge(
             "cost_dollars_per_hour", "Estimated cost of nodes: all, used (more than daemons), idle.", "nodes"
         )

@@ -2,9 +2,8 @@
 
 import asyncio
 import contextlib
-import os
 import ssl
-from collections.abc import Coroutine, Iterator
+from collections.abc import AsyncIterator, Coroutine, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,11 +12,13 @@ from fastapi import FastAPI
 from kubernetes.client import ApiClient
 
 from cluster.errors import TradewindError
+from extender import ourselves
 from extender.app import add_explain, add_probes, add_verbs, new_app
 from extender.bind import Binder
 from extender.decisions import Decisions
 from extender.floor_guard import FloorGuard
-from extender.market_learning import MarketLearning
+from extender.lease import Leader
+from extender.market_learning import LEASE, MarketLearning
 from extender.market_memory import MarketMemory
 from extender.metrics import Metrics
 from extender.server import Server, attempt, serve
@@ -89,11 +90,25 @@ class Service:
         api = self._api("--protect-floor")
         return FloorGuard(self._source.cache, api, self._policy_of, self._metrics)
 
-    def _learning(self) -> MarketLearning:
-        namespace = os.environ.get("POD_NAMESPACE", "tradewind-system")
-        memory = MarketMemory(self._api("--learn"), namespace, self._metrics)
-        market, cache = self._source.market, self._source.cache
-        return MarketLearning(market, cache, memory, self._metrics, self._upkeep.feed.offer)
+    @contextlib.asynccontextmanager
+    async def _learning(self) -> AsyncIterator[MarketLearning]:
+        """A candidate for the one that learns, until the end of what is done with it; then it gives up."""
+        api, source = self._api("--learn"), self._source
+        leader = Leader(api, ourselves.namespace(), LEASE, ourselves.identity())
+        learning = MarketLearning(
+            source.market,
+            source.cache,
+            MarketMemory(api, ourselves.namespace(), self._metrics),
+            self._metrics,
+            offer=self._upkeep.feed.offer,
+            leading=lambda: leader.leading,
+        )
+        leader.start()
+        try:
+            yield learning
+            await attempt(learning.save)
+        finally:
+            await attempt(leader.stop)
 
     def _api(self, wanted_by: str) -> ApiClient:
         if self._source.api is None:
@@ -101,10 +116,9 @@ class Service:
         return self._source.api
 
     async def _run(self) -> None:
-        learning = self._learning() if self._options.learn else None
-        await serve(self._servers, self._background(learning), self._welcome())
-        if learning is not None:
-            await attempt(learning.save)
+        async with contextlib.AsyncExitStack() as cleanup:
+            learning = await cleanup.enter_async_context(self._learning()) if self._options.learn else None
+            await serve(self._servers, self._background(learning), self._welcome())
 
     def _background(self, learning: MarketLearning | None) -> Iterator[Coroutine[None, None, None]]:
         yield self._upkeep.follow_files(self._tls.refresh if self._tls else lambda: None)

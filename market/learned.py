@@ -114,7 +114,7 @@ class Learner:
     def restore(self, memory: "Memory") -> None:
         """Go on from where another, or this one before its restart, has stopped."""
         self.at = memory.at
-        self.evidence = {kept.pool: kept.evidence for kept in memory.pools}
+        self.evidence = memory.evidence
         self._seen = {
             name: Sighting(kept.pool, state)
             for kept in memory.pools
@@ -195,6 +195,10 @@ class Memory(msgspec.Struct):
 
     at: float
     pools: list[PoolMemory]
+
+    @property
+    def evidence(self) -> dict[Pool, Evidence]:
+        return {kept.pool: kept.evidence for kept in self.pools}
 
 
 _decoder = msgspec.json.Decoder(Memory)

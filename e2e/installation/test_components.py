@@ -51,6 +51,16 @@ def test_component_switches_the_service(
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
+def test_market_switches_the_planner_too(plane: ControlPlane, tmp_path: Path, overlay: str) -> None:
+    objects = rendered(plane, tmp_path, overlay, "market")
+    (planner,) = named(objects, "Deployment", "tradewind-planner")
+    (container,) = planner["spec"]["template"]["spec"]["containers"]
+    assert {"name": "TRADEWIND_LEARN", "value": "true"} in container["env"]
+    (bound,) = named(objects, "RoleBinding", "tradewind-learned-rates")
+    assert bound["subjects"][0]["name"] == planner["spec"]["template"]["spec"]["serviceAccountName"]
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
 def test_hold_brings_policy_and_watchdog(plane: ControlPlane, tmp_path: Path, overlay: str) -> None:
     objects = rendered(plane, tmp_path, overlay, "hold")
     assert named(objects, "MutatingAdmissionPolicy", "tradewind-hold")

@@ -7,7 +7,7 @@ import pytest
 from kubernetes.client.exceptions import ApiException
 
 from cluster.cache import Cache
-from extender import market_learning, market_memory
+from extender import market_learning, market_memory, market_recall
 from extender.market_learning import MarketLearning
 from extender.market_memory import MarketMemory
 from extender.metrics import Metrics
@@ -71,6 +71,7 @@ class Clock:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
     monkeypatch.setattr(market_learning, "time", clock)
+    monkeypatch.setattr(market_recall, "time", clock)
     return clock
 
 
@@ -82,13 +83,16 @@ def maps(monkeypatch: pytest.MonkeyPatch) -> ConfigMaps:
 
 
 class Replica:
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, *, leads: bool = True) -> None:
         self.clock = clock
+        self.leads = leads
         self.market = Market()
         self.cache = Cache(self.market.offer_of)
         self.metrics = Metrics()
         memory = MarketMemory(None, "here", self.metrics)
-        self.learning = MarketLearning(self.market, self.cache, memory, self.metrics, lambda: None)
+        self.learning = MarketLearning(
+            self.market, self.cache, memory, self.metrics, offer=lambda: None, leading=lambda: self.leads
+        )
 
     def spend(self, hours: float) -> None:
         """In looks of a quarter of an hour."""
@@ -172,7 +176,7 @@ def test_writes_are_rare_without_news_and_soon_with(clock: Clock, maps: ConfigMa
     assert maps.version == 2
 
 
-def test_two_replicas_do_no_harm(clock: Clock, maps: ConfigMaps) -> None:
+def test_two_that_both_think_they_lead_do_no_harm(clock: Clock, maps: ConfigMaps) -> None:
     first, second = filled(Replica(clock)), filled(Replica(clock))
     for _ in range(3):
         first.spend(1)
@@ -188,6 +192,61 @@ def test_two_replicas_do_no_harm(clock: Clock, maps: ConfigMaps) -> None:
     (pool,) = decode(maps.data["rates.json"]).pools
     assert pool.interruptions == pytest.approx(1, rel=0.05)
     assert first.rate() == pytest.approx(second.rate(), rel=0.05)
+
+
+def test_who_does_not_lead_reads_what_the_leader_wrote_and_writes_nothing(
+    clock: Clock, maps: ConfigMaps
+) -> None:
+    leader, other = filled(Replica(clock)), filled(Replica(clock, leads=False))
+    leader.spend(10)
+    for each in (leader, other):
+        each.cache.remove_node("n-0")
+    leader.spend(1)
+    leader.learning.save()
+    version = maps.version
+    assert other.rate() != pytest.approx(leader.rate(), rel=0.01)
+    clock.now += 11
+    other.learning.run()
+    assert other.rate() == pytest.approx(leader.rate(), rel=1e-9)
+    other.spend(24)
+    other.learning.save()
+    assert maps.version == version
+    found = [each.metrics.registry.get_sample_value("tradewind_learning_leader") for each in (leader, other)]
+    assert found == [1, 0]
+
+
+def test_another_leader_goes_on_from_what_was_saved(clock: Clock, maps: ConfigMaps) -> None:
+    """What the first saw after its last write is seen by the second: the nodes it names are gone."""
+    del maps
+    first, second = filled(Replica(clock)), filled(Replica(clock, leads=False))
+    for _ in range(40):
+        clock.now += 900
+        for each in (first, second):
+            each.learning.run()
+    first.leads, second.leads = False, True
+    for each in (first, second):
+        each.cache.remove_node("n-0")  # nobody led at that moment
+    clock.now += 60
+    second.learning.run()
+    first.learning.save()
+    for _ in range(12):
+        clock.now += 1
+        for each in (first, second):
+            each.learning.run()
+    assert second.metrics.registry.get_sample_value("tradewind_interruptions_total") == 1
+    assert first.rate() == pytest.approx(second.rate(), rel=1e-4)
+
+
+def test_what_others_learned_stays_when_the_api_fails(clock: Clock, maps: ConfigMaps) -> None:
+    leader, other = filled(Replica(clock)), Replica(clock, leads=False)
+    leader.spend(24)
+    clock.now += 11
+    other.learning.run()
+    known = other.rate()
+    assert known < 0.05
+    maps.fails = 403
+    other.spend(1)
+    assert other.rate() == known
 
 
 def test_a_write_that_lost_the_race_is_left(clock: Clock, maps: ConfigMaps) -> None:
