@@ -8,6 +8,7 @@ from typing import TypeVar
 
 import msgspec
 import pytest
+from kubernetes.client import ApiClient
 
 from cluster.objects import Pod, read_pod
 from e2e import objects, outcomes, scheduler
@@ -17,6 +18,7 @@ from e2e.objects import Object
 from e2e.plane import ControlPlane
 from extender.api_writes import ApiWrites
 from extender.metrics import Metrics
+from extender.plan_events import PlanEvents
 from extender.plan_writer import Outcome, PlanWriter
 from extender.source import connect
 from planner.note import ANNOTATION, GATE, Note, text
@@ -31,12 +33,16 @@ pytestmark = pytest.mark.local_only
 
 def run(plane: ControlPlane, work: Callable[[PlanWriter], Awaitable[Result]]) -> Result:
     async def go() -> Result:
-        connected = connect(plane.kubeconfig)
-        assert connected
-        async with ApiWrites(connected[1]) as writes:
+        async with ApiWrites(access(plane)) as writes:
             return await work(PlanWriter(writes, Metrics()))
 
     return asyncio.run(go())
+
+
+def access(plane: ControlPlane) -> ApiClient:
+    connected = connect(plane.kubeconfig)
+    assert connected
+    return connected[1]
 
 
 def create(api: Api, namespace: str, name: str, *gates: str) -> Pod:
@@ -151,3 +157,25 @@ def test_kube_scheduler_follows_wave_by_wave(
     assert seen == [half]  # the second wave was still held when the first was bound
     assert {name: bound[name] for name in bound} == {pod.name: planned.node for pod, planned in plan}
     assert Counter(bound.values())["n3"] == 0
+
+
+def test_people_can_read_why(plane: ControlPlane, api: Api, namespace: str) -> None:
+    pod = create(api, namespace, "web", GATE)
+
+    async def work(events: PlanEvents) -> None:
+        await events.unplaced([(pod, "no node has 64 cores")])
+        await events.planned_on_pool([(pod, "large")])
+        await events.released([pod], 30.0)
+
+    async def go() -> None:
+        async with ApiWrites(access(plane)) as writes:
+            await work(PlanEvents(writes, Metrics()))
+            newer = PlanEvents(writes, Metrics())  # another leader, which knows nothing of the first
+            await newer.unplaced([(pod, "no node has 32 GPUs")])
+
+    asyncio.run(go())
+    assert outcomes.event(api, namespace, "web", "Unplaced") == "No place: no node has 32 GPUs"
+    assert "large" in outcomes.event(api, namespace, "web", "PlannedOnPool")
+    described = plane.kubectl("--namespace", namespace, "describe", "pod", "web")
+    assert "Let go without a plan: held for 30 s" in described
+    assert len(api.read(f"/api/v1/namespaces/{namespace}/events")["items"]) == 3
