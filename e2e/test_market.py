@@ -237,8 +237,9 @@ def test_another_replica_goes_on_where_the_leader_was_killed(
         leader.wait_metric("tradewind_learned_rates_writes_total", 1, result="written")
         fake.remove_nodes(api, ["bad-0", "bad-1"])
         leader.wait_metric("tradewind_interruptions_total", 2)
-        learned = {"quantity": "interruption_rate", "source": "learned"}
-        other.wait_metric("tradewind_market_coverage_ratio", 1, **learned)
+        other.wait_metric(
+            "tradewind_market_coverage_ratio", 1, quantity="interruption_rate", source="learned"
+        )
         assert round(remembered(api)["bad"]) == 2
         leader.kill()
         fake.remove_nodes(api, ["bad-2"])  # while nobody leads
