@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from e2e import fake
+from e2e import fake, objects
 from e2e.api import Api
 from e2e.conftest import AddNodes
 from e2e.installation.installation import (
@@ -18,11 +18,13 @@ from e2e.installation.installation import (
     place_pods,
     vacate,
 )
+from e2e.installation.service import Add
 from e2e.plane import ControlPlane
 from e2e.tradewind import Tls, Tradewind
 
 Serve = Callable[[Tls | None], Tradewind]
 Place = Callable[[], set[str]]
+KubeconfigOf = Callable[[str], Path]
 
 
 @pytest.fixture(scope="package")
@@ -64,10 +66,38 @@ def pki(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def account(installed: Installation, plane: ControlPlane, api: Api) -> Path:
-    """A kubeconfig of the service account that the overlay gives its pods."""
-    token = fake.service_account_token(api, NAMESPACE, installed.pod["spec"]["serviceAccountName"])
-    return plane.token_kubeconfig(f"account-{installed.overlay}", token)
+def kubeconfig_of(installed: Installation, plane: ControlPlane, api: Api) -> KubeconfigOf:
+    """A kubeconfig of a service account of the overlay."""
+
+    def kubeconfig(account: str) -> Path:
+        token = fake.service_account_token(api, NAMESPACE, account)
+        return plane.token_kubeconfig(f"{account}-{installed.overlay}", token)
+
+    return kubeconfig
+
+
+@pytest.fixture
+def account(installed: Installation, kubeconfig_of: KubeconfigOf) -> Path:
+    """Of the pods that answer kube-scheduler."""
+    return kubeconfig_of(installed.pod["spec"]["serviceAccountName"])
+
+
+@pytest.fixture
+def add(api: Api, namespace: str, add_nodes: AddNodes) -> Iterator[Add]:
+    """Adds an object of a resource that our processes watch."""
+    namespaces: list[str] = []
+
+    def add(resource: str) -> None:
+        if resource == "nodes":
+            add_nodes(objects.node("late"))
+        elif resource == "pods":
+            api.create(objects.pod("late", namespace))
+        else:
+            namespaces.append(fake.add_namespace(api, "late"))
+
+    yield add
+    for name in namespaces:
+        fake.remove_namespace(api, name)
 
 
 @pytest.fixture
