@@ -1,12 +1,15 @@
 """The HTTP surface: two small applications, one for kube-scheduler and one for probes and people."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Protocol
 
-from fastapi import FastAPI, HTTPException, Request, Response
+from fastapi import FastAPI, HTTPException, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import BaseModel
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from cluster.cache import Cache
 from extender.decisions import Decisions
@@ -55,38 +58,71 @@ class Version(BaseModel):
     cluster: str
 
 
-def add_verbs(app: FastAPI, verbs: Verbs, max_body_bytes: int) -> None:
-    """The verbs take and give bytes: models on this path would halve the throughput."""
+class App(FastAPI):
+    """FastAPI, with the verbs ahead of its routes: its part of a request takes longer than an answer."""
 
-    def add(path: str, answer: Callable[[bytes], Awaitable[Answer]]) -> None:
-        async def endpoint(request: Request) -> Response:
-            body = await _read(request, max_body_bytes)
-            if body is None:
-                return Response(f"the body is larger than {max_body_bytes} bytes\n", 413)
-            answered = await answer(body)
-            return Response(answered.body, answered.status, media_type="application/json")
+    def __init__(self) -> None:
+        super().__init__(
+            title="Tradewind",
+            version=VERSION,
+            description="Price- and risk-aware placement for kube-scheduler. "
+            "POST /filter and POST /prioritize speak the scheduler extender protocol.",
+            redoc_url=None,
+        )
+        self.posts: dict[str, ASGIApp] = {}
 
-        app.add_api_route(path, endpoint, methods=["POST"], include_in_schema=False)
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        post = self.posts.get(scope["path"]) if scope.get("method") == "POST" else None
+        await (post or super().__call__)(scope, receive, send)
 
-    add("/filter", verbs.filter)
-    add("/prioritize", verbs.prioritize)
-    add("/preempt", verbs.preempt)
+
+def add_verbs(app: App, verbs: Verbs, max_body_bytes: int) -> None:
+    app.posts["/filter"] = _Endpoint(verbs.filter, max_body_bytes)
+    app.posts["/prioritize"] = _Endpoint(verbs.prioritize, max_body_bytes)
+    app.posts["/preempt"] = _Endpoint(verbs.preempt, max_body_bytes)
     if verbs.binder is not None:
-        add("/bind", verbs.bind)
+        app.posts["/bind"] = _Endpoint(verbs.bind, max_body_bytes)
 
 
-async def _read(request: Request, limit: int) -> bytes | None:
+@dataclass(frozen=True)
+class _Endpoint:
+    """Takes and gives bytes."""
+
+    answer: Callable[[bytes], Awaitable[Answer]]
+    max_body_bytes: int
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            body = await _read(scope, receive, self.max_body_bytes)
+        except ClientDisconnect:
+            return
+        if body is None:
+            refusal = Response(f"the body is larger than {self.max_body_bytes} bytes\n", 413)
+            await refusal(scope, receive, send)
+            return
+        answered = await self.answer(body)
+        headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(answered.body))]
+        await send({"type": "http.response.start", "status": answered.status, "headers": headers})
+        await send({"type": "http.response.body", "body": answered.body})
+
+
+async def _read(scope: Scope, receive: Receive, limit: int) -> bytes | None:
     """The body, or None as soon as it is known to be too large."""
-    length = request.headers.get("content-length", "0")
-    if length.isdecimal() and int(length) > limit:
+    length: bytes = dict(scope["headers"]).get(b"content-length", b"0")
+    if length.isdigit() and int(length) > limit:
         return None
     chunks: list[bytes] = []
     size = 0
-    async for chunk in request.stream():
-        size += len(chunk)
+    more = True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        chunks.append(message.get("body", b""))
+        size += len(chunks[-1])
         if size > limit:
             return None
-        chunks.append(chunk)
+        more = message.get("more_body", False)
     return b"".join(chunks)
 
 
@@ -145,13 +181,3 @@ def add_explain(
         known = cluster.cache.pods([decision.uid])
         told = explain(f"{namespace}/{pod}", decision, known[0] if known else None)
         return with_origins(told, origins_of) if origins_of else told
-
-
-def new_app() -> FastAPI:
-    return FastAPI(
-        title="Tradewind",
-        version=VERSION,
-        description="Price- and risk-aware placement for kube-scheduler. "
-        "POST /filter and POST /prioritize speak the scheduler extender protocol.",
-        redoc_url=None,
-    )

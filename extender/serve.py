@@ -13,7 +13,7 @@ from kubernetes.client import ApiClient
 
 from cluster.errors import TradewindError
 from extender import ourselves
-from extender.app import add_explain, add_probes, add_verbs, new_app
+from extender.app import App, add_explain, add_probes, add_verbs
 from extender.bind import Binder
 from extender.decisions import Decisions
 from extender.floor_guard import FloorGuard
@@ -71,12 +71,12 @@ class Service:
             uvloop.run(self._run())
 
     def _apps(self) -> Iterator[tuple[FastAPI, str, int, ssl.SSLContext | None]]:
-        verbs = new_app()
+        verbs = App()
         binder = self._binder() if self._options.bind else None
         decisions = Decisions(self._options.decisions, self._options.decision_age_seconds)
         answers = Verbs(self._source, self._policy_of, self._metrics, binder, decisions)
         add_verbs(verbs, answers, self._options.max_body_bytes)
-        probes = verbs if self._options.probe_port is None else new_app()
+        probes = verbs if self._options.probe_port is None else App()
         add_probes(probes, self._source, self._metrics, self._source.name, self._upkeep.feed.observe)
         add_explain(probes, decisions, self._source, self._source.market.origins)
         yield verbs, self._options.host, self._options.port, self._tls.context if self._tls else None

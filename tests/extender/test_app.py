@@ -1,17 +1,19 @@
 """The verbs over HTTP, as kube-scheduler calls them."""
 
+import asyncio
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import httpx2
 import pytest
 from fastapi.testclient import TestClient
+from starlette.types import Message
 
 from cluster.cache import Cache
 from cluster.objects import Pod
-from extender.app import add_probes, add_verbs, new_app
+from extender.app import App, add_probes, add_verbs
 from extender.config import DEFAULT
 from extender.metrics import Metrics
 from extender.verbs import UNKNOWN_NODE, Verbs
@@ -74,7 +76,7 @@ def service(
     cluster, metrics = Cluster(synced=synced), Metrics()
     for each in nodes:
         cluster.cache.apply_node(each.build())
-    app = new_app()
+    app = App()
     add_verbs(app, Verbs(cluster, policy_of, metrics), _MAX_BODY_BYTES)
     add_probes(app, cluster, metrics, "a test cluster")
     return Service(cluster, metrics, TestClient(app))
@@ -200,6 +202,30 @@ def test_a_body_over_the_limit_gets_413(declared: bool) -> None:
     body = b" " * (_MAX_BODY_BYTES + 1)
     content = body if declared else iter([body[:10], body[10:]])
     assert service(*_THREE).client.post("/filter", content=content).status_code == 413
+
+
+def test_a_caller_that_hangs_up_gets_no_answer_and_leaves_no_trace() -> None:
+    served = service(*_THREE)
+    messages: list[Message] = [
+        {"type": "http.request", "body": b'{"Pod":', "more_body": True},
+        {"type": "http.disconnect"},
+    ]
+    sent = []
+
+    async def receive() -> Message:
+        return messages.pop(0)
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "method": "POST", "path": "/filter", "headers": []}
+    asyncio.run(cast("App", served.client.app)(scope, receive, send))
+    assert not sent
+    assert served.count("requests_total", verb="filter", outcome="malformed") == 0
+
+
+def test_the_verbs_are_for_posts_only() -> None:
+    assert service(*_THREE).client.get("/filter").status_code == 404
 
 
 def test_probes() -> None:

@@ -11,7 +11,7 @@ from fastapi.testclient import TestClient
 from cluster.cache import Cache
 from cluster.files import load
 from extender import report
-from extender.app import add_explain, add_verbs, new_app
+from extender.app import App, add_explain, add_verbs
 from extender.config import DEFAULT, parse
 from extender.decisions import Decisions
 from extender.explain import Explanation
@@ -45,7 +45,7 @@ class Service:
     policy: Policy = field(default_factory=lambda: DEFAULT.policies().default)
 
     def __post_init__(self) -> None:
-        app = new_app()
+        app = App()
         add_verbs(app, Verbs(self.cluster, lambda _: self.policy, Metrics(), None, self.decisions), 2**20)
         add_explain(app, self.decisions, self.cluster)
         self.client = TestClient(app)

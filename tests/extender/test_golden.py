@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from extender.app import add_verbs, new_app
+from extender.app import App, add_verbs
 from extender.config import DEFAULT
 from extender.metrics import Metrics
 from extender.protocol import decode
@@ -29,7 +29,7 @@ def captured(verb: str) -> list[Path]:
 def client() -> TestClient:
     source = FileSource("the captured cluster", _GOLDEN / "cluster.json")
     source.start()
-    app = new_app()
+    app = App()
     policy = replace(DEFAULT.policies().default, filters=(Resources(),))  # the pods' wishes are ours alone
     add_verbs(app, Verbs(source, lambda _: policy, Metrics()), 2**20)
     return TestClient(app)

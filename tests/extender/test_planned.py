@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cluster.cache import Cache
-from extender.app import add_explain, add_verbs, new_app
+from extender.app import App, add_explain, add_verbs
 from extender.config import DEFAULT
 from extender.decisions import Decisions
 from extender.explain import Explanation
@@ -41,7 +41,7 @@ class Service:
         self.cluster, self.metrics = Cluster(), Metrics()
         for each in nodes:
             self.cluster.cache.apply_node(each.build())
-        decisions, app = Decisions(100, 3600), new_app()
+        decisions, app = Decisions(100, 3600), App()
         policy = DEFAULT.policies().default
         add_verbs(app, Verbs(self.cluster, lambda _: policy, self.metrics, None, decisions), 2**20)
         add_explain(app, decisions, self.cluster)
