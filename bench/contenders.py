@@ -14,7 +14,7 @@ from bench import go_extender
 from e2e import scheduler
 from e2e.plane import ControlPlane
 from e2e.processes import Process, Workspace, free_port
-from e2e.tradewind import Tradewind
+from e2e.tradewind import Planner, Tradewind
 
 # As in the manifests. Not ignorable: an extender that fails must not look like a fast one.
 _WEIGHT = 10
@@ -79,19 +79,13 @@ def _extender(service: Tradewind) -> Extender:
 
 @contextmanager
 def _planned(plane: ControlPlane) -> Iterator[Extender]:
-    """The extender and a planner with the same configuration, which leads when pods are held."""
+    """The extender, and a planner that leads; both with their default settings."""
     with Workspace() as workspace:
         service = Tradewind(workspace, plane.kubeconfig)
-        probe_port = free_port()
-        files: list[str | Path] = ["--kubeconfig", plane.kubeconfig, "--config", service.configuration]
-        planner = workspace.start(
-            "planner",
-            [sys.executable, "-m", "extender", "planner", *files, "--probe-port", str(probe_port)],
-            f"http://127.0.0.1:{probe_port}",
-        )
-        planner.wait_healthy(f"{planner.address}/healthz")
+        planner = Planner(workspace, plane.kubeconfig, lease_seconds=15.0)
+        planner.wait_leading()
         try:
-            yield replace(_extender(service), planner=planner)
+            yield replace(_extender(service), planner=planner.process)
         finally:
             # Not killed: it gives up its Lease, so that the next one need not wait for it to run out.
             planner.stop()

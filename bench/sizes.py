@@ -8,6 +8,7 @@ from dataclasses import dataclass
 class Sizes:
     throughput_nodes: Sequence[int]
     throughput_pods: int | None  # None: so many that every case takes about as long
+    percentages: Sequence[int]  # of nodes to score; 0 is kube-scheduler's own sampling
     burst_nodes: int
     burst_pods: int
     scale_nodes: tuple[int, int]
@@ -22,6 +23,7 @@ class Sizes:
 FULL = Sizes(
     throughput_nodes=(1_000, 5_000),
     throughput_pods=None,
+    percentages=(0, 100),
     burst_nodes=5_000,
     burst_pods=5_000,
     scale_nodes=(1_000, 15_000),
@@ -35,6 +37,7 @@ FULL = Sizes(
 QUICK = Sizes(
     throughput_nodes=(200,),
     throughput_pods=200,
+    percentages=(0,),
     burst_nodes=200,
     burst_pods=200,
     scale_nodes=(100, 1_000),
