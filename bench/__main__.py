@@ -87,9 +87,10 @@ def _measures(options: argparse.Namespace, say: Callable[[str], None]) -> dict[s
 
 def _summary(document: Document) -> str:
     rows, outcomes = document.figures(), document.outcomes()
-    contest = [report.table(rows), report.LEGEND, report.warning(rows)] if rows else []
-    lines = ["", *contest, "", goals.table(outcomes), goals.conclusion(outcomes)] if outcomes else contest
-    return "\n".join(lines)
+    contest = ["", report.table(rows), report.LEGEND, report.warning(rows)] if rows else []
+    burst_table = ["", document.burst.table(), burst.LEGEND] if document.burst else []
+    met = ["", goals.table(outcomes), goals.conclusion(outcomes)] if outcomes else []
+    return "\n".join([*contest, *burst_table, *met])
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -7,7 +7,7 @@ settings plans, writes and lets go, and kube-scheduler asks Tradewind's extender
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from statistics import median
@@ -17,7 +17,7 @@ from bench import clusters, contenders, hold, workload
 from bench.bindings import Bindings
 from bench.contenders import Contender
 from bench.errors import MeasurementError
-from bench.goals import Goal, Outcome, short
+from bench.goals import Goal, Outcome, Spread, markdown, short
 from bench.machine import ProcessorTime
 from bench.measurement import Cluster, kube_scheduler
 from bench.runs import Runs
@@ -26,6 +26,8 @@ from e2e import fake
 from e2e.processes import Process
 
 _WARM_UP_PODS = 40
+LEGEND = "A burst's processes: CPU milliseconds a pod; all: the rest of the control plane and the client too"
+_PROCESSES = ("kube-scheduler", "tradewind", "planner", "kube-apiserver", "etcd", "all")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +81,14 @@ class Bursts:
     def of(self, way: Way) -> list[Burst]:
         return [burst for burst in self.bursts if burst.way == way.name]
 
+    def speeds(self) -> dict[str, Spread]:
+        return {way.name: Spread.of([each.pods_a_second for each in self.of(way)]) for way in WAYS}
+
+    def table(self) -> str:
+        """Where the machine's time goes, in processor milliseconds a pod; medians over the runs."""
+        rows = [[way.name, *_cells(self.of(way))] for way in WAYS]
+        return markdown([["", "pods/s (min..max)", "all created after", *_PROCESSES, "others"], *rows], {0})
+
     def outcomes(self) -> list[Outcome]:
         planned, plain, plain_all = (self.of(way) for way in (PLANNED, PLAIN, PLAIN_ALL))
         of = f"{planned[0].pods:,} pods at once, {self.nodes:,} nodes, planned / kube-scheduler alone"
@@ -92,6 +102,16 @@ class Bursts:
             ),
             _rates(f"pods/s, {of} with a look at all nodes", 4.0, planned, plain_all),
         ]
+
+
+def _cells(bursts: Sequence[Burst]) -> Iterator[str]:
+    speed = Spread.of([each.pods_a_second for each in bursts])
+    yield f"{speed.median:.0f} ({speed.low:.0f}..{speed.high:.0f})"
+    yield f"{median(each.creation_seconds for each in bursts):.1f} s"
+    for name in _PROCESSES:
+        shown = [1e3 * each.cpu_seconds[name] / each.pods for each in bursts if name in each.cpu_seconds]
+        yield f"{median(shown):.1f}" if shown else ""
+    yield f"{median(each.others_cores for each in bursts):.2f}"
 
 
 def measure(cluster: Cluster, pods: int, way: Way, run: int, until_calm: Callable[[], None]) -> Burst:

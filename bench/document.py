@@ -59,6 +59,9 @@ class Document:
         """File names and what goes into them."""
         if self.throughput:
             yield "pods-per-second.svg", svg.bars("Pods a second by nodes", "pods/s", _speeds(self.figures()))
+        if self.burst:
+            title = f"Pods a second in a burst of {self.burst.bursts[0].pods:,}"
+            yield "burst.svg", svg.bars(title, "pods/s", {f"{self.burst.nodes:,} nodes": self.burst.speeds()})
         if self.tail:
             title = (
                 f"Time of an answer, {self.tail.nodes:,} nodes: alone, and with {EVENTS_A_SECOND} changes/s"
@@ -79,6 +82,8 @@ class Document:
         blocks = {"machine": _machine(self.machine), "goals": goals.table(self.outcomes())}
         if self.throughput:
             blocks["throughput"] = report.table(self.figures())
+        if self.burst:
+            blocks["burst"] = self.burst.table()
         for name, block in blocks.items():
             text = _replaced(text, name, block)
         page.write_text(text)

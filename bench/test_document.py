@@ -26,6 +26,8 @@ old
 between
 <!-- throughput: written by `python -m bench --write-docs` -->
 <!-- end -->
+<!-- burst: written by `python -m bench --write-docs` -->
+<!-- end -->
 after
 """
 
@@ -108,6 +110,17 @@ def test_every_part_has_its_goals() -> None:
     ]
 
 
+def test_a_bursts_processes_are_charged_by_the_pod() -> None:
+    parts = whole()
+    assert parts.burst
+    plain = parts.burst.table().splitlines()[2]
+    # 100 pods in 2 s; 4 s of the scheduler's time are 40 ms for each pod.
+    assert [cell.strip() for cell in plain.strip("|").split("|")] == [
+        *("plain", "50 (50..50)", "0.5 s", "40.0"),
+        *("", "", "", "", "90.0", "0.00"),
+    ]
+
+
 def test_the_page_keeps_what_people_wrote(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(PAGE)
@@ -122,7 +135,11 @@ def test_the_page_keeps_what_people_wrote(tmp_path: Path) -> None:
     assert "| missed |" in text
     whole().write_docs(page)
     assert page.read_text() == text
-    assert {path.name for path in (tmp_path / "img").iterdir()} == {"pods-per-second.svg", "latency.svg"}
+    assert {path.name for path in (tmp_path / "img").iterdir()} == {
+        "pods-per-second.svg",
+        "burst.svg",
+        "latency.svg",
+    }
 
 
 def test_a_page_without_a_place_for_the_figures_is_refused(tmp_path: Path) -> None:
