@@ -31,7 +31,8 @@ def optimise(problem: Problem, floor: Assignment, seconds: float, report: Report
         if found is not None:
             complete = best.offer(found.assignment, "exact", checked=False)
             if found.optimal and complete:
-                report(Outcome(best.assignment, "exact"))
+                if best.is_no_better_than(found.assignment):
+                    report(Outcome(best.assignment, "exact"))
                 return
     if problem.pods > _COVERED:
         best.offer(flow.place(problem, started + seconds * 0.5), "flow")
@@ -55,6 +56,11 @@ class _Best:
 
     def offer_window(self, assignment: Assignment) -> None:
         self.offer(assignment, f"{self.engine.removesuffix('+windows')}+windows")
+
+    def is_no_better_than(self, assignment: Assignment) -> bool:
+        """But for the rounding of costs; the floor may be better where a spread need not hold at the end."""
+        worth, cost = value(self._problem, assignment)
+        return worth >= self._value[0] and cost >= self._value[1] - 1e-4 * max(abs(cost), 1e-9)
 
     def offer(self, assignment: Assignment, engine: str, *, checked: bool = True) -> bool:
         """Take it if it is better; whether all of it could be bound."""

@@ -15,7 +15,7 @@ from planner.plan import make_plan
 from planner.problem import Assignment, Problem, money
 from planner.reasons import reasons
 from tests.builders import node, pod
-from tests.planner.cases import batch_of, filled, policy_of
+from tests.planner.cases import HOST, batch_of, filled, planned, policy_of, where
 from tests.planner.drawn import mixed_nodes, mixed_pods
 
 
@@ -66,3 +66,12 @@ def test_a_node_with_agents_only_is_not_in_use() -> None:
     agent = pod("agent").owner("DaemonSet", "agent", "d").on("a")
     batch = batch_of(filled([node("a"), node("b")], [agent, pod("web").on("b")]))
     assert batch.problem.in_use.tolist() == [False, True]
+
+
+def test_what_is_better_than_the_best_of_the_solver_is_not_called_exact() -> None:
+    """Both fit on the cheap node if the pod with the spread is bound first; the solver wants an even end."""
+    nodes = [node("cheap").price(1), node("dear").price(9)]
+    even = pod("even").label("app", "x").requests(cpu="2").spread(HOST, {"app": "x"})
+    plan = planned(nodes, [even, pod("free").label("app", "x").requests(cpu="1")])
+    assert where(plan) == {"even": "cheap", "free": "cheap"}
+    assert plan.engine == "greedy"

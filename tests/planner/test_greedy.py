@@ -1,5 +1,6 @@
 """The greedy rule takes whole classes at once; the outcome is that of a look at all nodes for every pod."""
 
+import functools
 import random
 
 import numpy as np
@@ -11,6 +12,12 @@ from planner.problem import Problem
 from planner.state import State
 from tests.planner.cases import batch_of, filled
 from tests.planner.drawn import mixed_nodes, mixed_pods
+
+
+@functools.cache
+def _problem(seed: int) -> Problem:
+    draw = random.Random(seed)
+    return batch_of(filled(mixed_nodes(draw.randint(4, 20)), mixed_pods(draw, 30, tied=True))).problem
 
 
 def _one_by_one(problem: Problem) -> State:
@@ -26,8 +33,7 @@ def _one_by_one(problem: Problem) -> State:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_a_class_at_once_goes_where_its_pods_would_one_by_one(seed: int) -> None:
-    draw = random.Random(seed)
-    problem = batch_of(filled(mixed_nodes(draw.randint(4, 20)), mixed_pods(draw, 30, tied=True))).problem
+    problem = _problem(seed)
     state = State(problem)
     for index in urgency(problem):
         place(state, index)
@@ -43,7 +49,6 @@ def test_a_class_at_once_goes_where_its_pods_would_one_by_one(seed: int) -> None
 @pytest.mark.parametrize("seed", range(40))
 def test_all_that_is_placed_can_be_bound(seed: int) -> None:
     """Also where a spread counts pods of others, and holds in the order of placing only."""
-    draw = random.Random(seed)
-    problem = batch_of(filled(mixed_nodes(draw.randint(4, 20)), mixed_pods(draw, 30, tied=True))).problem
+    problem = _problem(seed)
     found = greedy(problem)
     assert assignment_of(valid_order(problem, found)) == found
