@@ -20,7 +20,6 @@ class Step(NamedTuple):
 
     number: int  # of the class
     row: int
-    wave: int
 
 
 def valid_order(problem: Problem, assignment: Assignment) -> list[Step]:
@@ -43,7 +42,7 @@ def valid_order(problem: Problem, assignment: Assignment) -> list[Step]:
 
 
 def assignment_of(order: Sequence[Step]) -> Assignment:
-    return Counter((step.number, step.row) for step in order)
+    return Counter(order)
 
 
 def _binding_order(problem: Problem, assignment: Assignment) -> list[Step]:
@@ -100,7 +99,7 @@ class _Binding:
 
     def _bind(self, index: int, rows: list[int]) -> None:
         put(self._state, index, rows)
-        self._steps.extend([Step(index, row, self._depth[index]) for row in rows])
+        self._steps.extend([Step(index, row) for row in rows])
         self._waiting[index] -= Counter(rows)
 
     def _bindable(self, index: int) -> list[int]:

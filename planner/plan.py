@@ -8,6 +8,7 @@ import numpy as np
 
 from planner.batch import Batch
 from planner.binding import Step
+from planner.waves import waves
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,7 +16,7 @@ class Placement:
     pod: str  # namespace/name
     uid: str
     node: str
-    wave: int  # anchors of affinity are in an earlier wave than their followers
+    wave: int  # all of one may be bound in any order, when all earlier ones are bound
     strict: bool = False  # of a gang: elsewhere it could take the place of one that it needs
 
 
@@ -39,11 +40,15 @@ def make_plan(
 ) -> Plan:
     taken = [0] * len(batch.groups)
     placements = []
-    for index, row, wave in order:
-        pod = batch.groups[index].pods[taken[index]]
-        taken[index] += 1
-        node = batch.problem.node_names[row]
-        placements.append(Placement(pod=str(pod), uid=pod.uid, node=node, wave=wave, strict=bool(pod.gang)))
+    for number, wave in enumerate(waves(batch.problem, order)):
+        for (index, row), count in wave:
+            node = batch.problem.node_names[row]
+            pods = batch.groups[index].pods[taken[index] : taken[index] + count]
+            taken[index] += count
+            placements += [
+                Placement(pod=str(pod), uid=pod.uid, node=node, wave=number, strict=bool(pod.gang))
+                for pod in pods
+            ]
     used = batch.problem.in_use.copy()
     used[[step.row for step in order]] = True
     return Plan(
