@@ -29,6 +29,8 @@ class Tls:
 class Service:
     """Serves from its creation; after `kill` or `stop`, `start` brings it back on the same ports."""
 
+    _started = "/readyz"  # the probe that says so
+
     def __init__(
         self,
         workspace: Workspace,
@@ -54,7 +56,7 @@ class Service:
 
     def start(self) -> None:
         self.process = self._workspace.start(self._name, self._command, self.probes, self._environment)
-        self.process.wait_healthy(f"{self.probes}/readyz")
+        self.process.wait_healthy(f"{self.probes}{self._started}")
 
     def configure(self, settings: Mapping[str, Any]) -> None:
         self.configuration.write_text(yaml.safe_dump({**CONFIGURATION, **settings}))

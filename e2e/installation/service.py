@@ -1,16 +1,17 @@
 """Our processes under their accounts, and what becomes of one that may not list or watch."""
 
 import re
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
-from pathlib import Path
+from typing import Any
 
 import urllib3
+import yaml
 
+from e2e import tradewind
+from e2e.conftest import next_name
 from e2e.installation.installation import NAMESPACE, ROOT, eventually
 from e2e.plane import ControlPlane
-from e2e.processes import free_port
 
 WATCHED = ["namespaces", "nodes", "pods"]
 
@@ -18,31 +19,28 @@ WATCHED = ["namespaces", "nodes", "pods"]
 Add = Callable[[str], None]
 
 
-class Service:
-    """`tradewind serve` or `planner`; unlike elsewhere, it may never get ready."""
+class Service(tradewind.Service):
+    """`tradewind serve` or `planner` as the base configures it; unlike elsewhere, it may never get ready."""
 
-    def __init__(
-        self, plane: ControlPlane, kubeconfig: Path, command: str, flags: Sequence[str] = ()
-    ) -> None:
-        port = free_port()
-        self.pod = f"{command}-{port}"
-        self._probes = f"http://127.0.0.1:{port}"
-        self._configuration = plane.workspace.directory / f"{self.pod}.yaml"
-        self._configuration.write_text((ROOT / "manifests" / "base" / "tradewind.yaml").read_text())
-        known = [f"--probe-port={port}", f"--kubeconfig={kubeconfig}", f"--config={self._configuration}"]
-        line = [sys.executable, "-m", "extender", command, *known, *flags]
-        environment = {"POD_NAME": self.pod, "POD_NAMESPACE": NAMESPACE}
-        self.process = plane.workspace.start(self.pod, line, environment=environment)
-        self.process.wait_healthy(f"{self._probes}/healthz")
+    _started = "/healthz"
+
+    def __init__(self, plane: ControlPlane, command: str, **flags: Any) -> None:
+        self.pod = next_name(command)
+        super().__init__(
+            plane.workspace,
+            command,
+            self.pod,
+            flags={f"--{flag.replace('_', '-')}": value for flag, value in flags.items()},
+            settings=yaml.safe_load((ROOT / "manifests" / "base" / "tradewind.yaml").read_text()),
+            environment={"POD_NAME": self.pod, "POD_NAMESPACE": NAMESPACE},
+        )
 
     def ready(self) -> bool:
-        return urllib3.request("GET", f"{self._probes}/readyz").status == 200
+        return urllib3.request("GET", f"{self.probes}/readyz").status == 200
 
     def known(self, resource: str) -> float:
         """How many objects of the resource are in the cluster state."""
-        text = urllib3.request("GET", f"{self._probes}/metrics").data.decode()
-        sample = re.search(rf'^tradewind_cluster_objects{{resource="{resource}"}} (\S+)', text, re.MULTILINE)
-        return float(sample[1]) if sample else 0
+        return self.metric("tradewind_cluster_objects", resource=resource)
 
     def knows_more_than(self, count: float, resource: str) -> bool:
         return self.known(resource) > count
@@ -55,7 +53,7 @@ class Service:
         return self.process.log.read_text()
 
     def break_configuration(self) -> None:
-        self._configuration.write_text("weights: {price: -1}")
+        self.configure({"weights": {"price": -1}})
 
 
 def sees_everything(service: Service, add: Add) -> None:

@@ -26,13 +26,12 @@ def start(plane: ControlPlane, kubeconfig_of: KubeconfigOf) -> Iterator[Start]:
     started: list[Service] = []
 
     def start() -> Service:
-        kubeconfig = kubeconfig_of("tradewind")
-        started.append(Service(plane, kubeconfig, "serve", [f"--port={free_port()}"]))
+        started.append(Service(plane, "serve", kubeconfig=kubeconfig_of("tradewind"), port=free_port()))
         return started[-1]
 
     yield start
     for service in started:
-        service.process.stop()
+        service.stop()
 
 
 @pytest.fixture(params=GRANTED, ids=str)
