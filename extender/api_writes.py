@@ -57,6 +57,9 @@ class Answer(NamedTuple):
     status: int  # 0 where there was none
     message: str = ""  # of a refusal
 
+    def __str__(self) -> str:
+        return f"{self.status or 'no answer'}: {self.message}" if self.message else str(self.status)
+
     @property
     def ok(self) -> bool:
         return HTTPStatus.OK <= self.status < HTTPStatus.MULTIPLE_CHOICES

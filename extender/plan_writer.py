@@ -124,7 +124,7 @@ class PlanWriter:
         outcome = outcome_of(answer)
         self._metrics.plan_writes.labels(kind, outcome.value).inc()
         if outcome is Outcome.FAILED:
-            _log.info("%s of %s/%s failed: %s %s", kind, pod.namespace, pod.name, *answer)
+            _log.info("%s of %s/%s failed: %s", kind, pod.namespace, pod.name, answer)
         return outcome
 
 
