@@ -22,7 +22,6 @@ from bench.machine import ProcessorTime
 from bench.measurement import Cluster, kube_scheduler
 from bench.runs import Runs
 from bench.throughput import rotated
-from e2e import fake
 from e2e.processes import Process
 
 _WARM_UP_PODS = 40
@@ -127,11 +126,11 @@ def measure(cluster: Cluster, pods: int, way: Way, run: int, until_calm: Callabl
                 hold.wait_in_force(cluster.api, cluster.namespace)
             processes = [binder, *(extender.processes if extender else ())]
             _place(cluster, _WARM_UP_PODS, processes)
-            fake.remove_pods(cluster.api, cluster.namespace)
+            clusters.remove_pods(cluster)
             until_calm()
             return _measure(cluster, pods, way, run, processes)
     finally:
-        fake.remove_pods(cluster.api, cluster.namespace)
+        clusters.remove_pods(cluster)
 
 
 def _measure(cluster: Cluster, pods: int, way: Way, run: int, processes: Sequence[Process]) -> Burst:
