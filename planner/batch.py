@@ -10,8 +10,8 @@ from cluster.selectors import Selector
 from cluster.snapshot import Snapshot
 from planner import note, wishes
 from planner.problem import Problem
-from planner.relations import relations
-from planner.terms import Group, pod_class, prices, worth
+from planner.relations import has_floor, relations, workload
+from planner.terms import Group, pod_classes, prices, worth
 from planner.wishes import Wishes
 from scoring.policy import Policy
 
@@ -43,19 +43,13 @@ def make_batch(
     waiting = [pod for pod in pods if not (pod.node_name or pod.finished or pod.deleting)]
     asked, refused = _read_wishes(waiting)
     replaced = {asked[pod.uid].replaces: str(pod) for pod in waiting if asked[pod.uid].replaces}
-    known = placed.keys() | {str(pod) for pod in waiting}
-    for pod in waiting:
-        if str(pod) in replaced:
-            refused[str(pod)] = f"replaced by {replaced[str(pod)]}"
-        for name in (asked[pod.uid].replaces, asked[pod.uid].beside):
-            if name and name not in known:
-                refused[str(pod)] = f"asks for the node of {name}, which is not there"
+    refused |= _pointless(waiting, asked, replaced, placed)
     refused |= _torn(waiting, asked, refused)
     snapshot = snapshot.without(placed[name] for name in replaced if name in placed)
     staying = [pod for name, pod in placed.items() if name not in replaced]
-    groups = _groups(
-        [pod for pod in waiting if str(pod) not in refused], asked, snapshot, policy_of, favour or {}
-    )
+    if refused:
+        waiting = [pod for pod in waiting if str(pod) not in refused]
+    groups = _groups(waiting, asked, snapshot, policy_of, favour or {})
     problem = _problem(snapshot, groups, staying, placed)
     return Batch(snapshot=snapshot, groups=groups, refused=refused, problem=problem)
 
@@ -71,6 +65,25 @@ def _read_wishes(pods: Iterable[Pod]) -> tuple[dict[str, Wishes], dict[str, str]
             asked[pod.uid] = wishes.NOTHING
             refused[str(pod)] = str(error)
     return asked, refused
+
+
+def _pointless(
+    waiting: Sequence[Pod],
+    asked: Mapping[str, Wishes],
+    replaced: Mapping[str, str],
+    placed: Mapping[str, Pod],
+) -> dict[str, str]:
+    """Pods whose place another takes, or that ask for the place of one that is not there."""
+    asking = [pod for pod in waiting if asked[pod.uid].replaces or asked[pod.uid].beside]
+    if not asking:
+        return {}
+    known = placed.keys() | {str(pod) for pod in waiting}
+    found = {str(pod): f"replaced by {replaced[str(pod)]}" for pod in waiting if str(pod) in replaced}
+    for pod in asking:
+        for name in (asked[pod.uid].replaces, asked[pod.uid].beside):
+            if name and name not in known:
+                found[str(pod)] = f"asks for the node of {name}, which is not there"
+    return found
 
 
 def _torn(pods: Iterable[Pod], asked: Mapping[str, Wishes], refused: Mapping[str, str]) -> Mapping[str, str]:
@@ -105,7 +118,7 @@ def _problem(
     mask[:] = False
     mask[used] = True
     price = prices(nodes)
-    classes = tuple(pod_class(group, nodes, price, staying, placed) for group in groups)
+    classes = pod_classes(groups, nodes, price, staying, placed)
     ties = relations(nodes, groups, staying)
     return Problem(
         node_names=tuple(nodes.names),
@@ -131,23 +144,35 @@ def _groups(
     for pod in pods:
         equal[_everything(pod), favour.get(pod.uid, 0)].append(pod)
     heads = [members[0] for members in equal.values()]
+    policies = [policy_of(pod) for pod in heads]
+    counted = _counted_workloads(heads, policies)
     keys = _label_keys(heads, snapshot)
     patterns = sorted({pattern for pod in heads for pattern in asked[pod.uid].conflicts})
     named = Counter(asked[pod.uid].beside for pod in pods)
     merged: dict[Hashable, Group] = {}
-    for (_, favoured), members in equal.items():
+    for ((_, favoured), members), policy in zip(equal.items(), policies, strict=True):
         for part in _apart(members, named, patterns):
             first = part[0]
-            policy = policy_of(first)
             names = str(first) if str(first) in named else ""
             hit = tuple(pattern for pattern in patterns if wishes.hits([pattern], first))
-            key = (_what_counts(first, keys), policy.workload_class, favoured, names, hit)
+            whose = workload(first) if workload(first) in counted else ""
+            key = (_what_counts(first, keys), policy.workload_class, favoured, names, hit, whose)
             group = merged.get(key)
             if group is None:
                 merged[key] = Group(list(part), policy, asked[first.uid], favoured)
             else:
                 group.pods.extend(part)
     return tuple(merged.values())
+
+
+def _counted_workloads(pods: Sequence[Pod], policies: Sequence[Policy]) -> frozenset[str]:
+    """Those of which some rule asks how many pods are where; the pods of any others are like each other's."""
+    return frozenset(
+        workload(pod)
+        for pod, policy in zip(pods, policies, strict=True)
+        if not pod.annotations.keys().isdisjoint(wishes.OF_A_WORKLOAD)
+        or (pod.owner and has_floor(pod, policy))
+    )
 
 
 def _apart(members: list[Pod], named: Mapping[str, int], patterns: Sequence[str]) -> Iterable[list[Pod]]:
@@ -190,7 +215,7 @@ def _what_counts(pod: Pod, label_keys: frozenset[str]) -> Hashable:
         tuple(sorted(pod.requests.items())),
         tuple(sorted(pod.limits.items())),
         pod.priority,
-        pod.owner,
+        pod.owner and pod.owner.kind,
         tuple(sorted(pod.node_selector.items())),
         pod.node_terms,
         pod.tolerations,

@@ -151,16 +151,25 @@ def _best_fit(
     *,
     keep: int = 0,
 ) -> None:
-    """To the open nodes where it aligns best, until no more than `keep` pods of the class are left."""
-    while state.left[index] > keep:
-        room = state.room(index)
-        room[~open_rows] = 0
-        rows = np.flatnonzero(room)
-        if not rows.size:
-            return
-        request = state.problem.classes[index].requests[:, None] / size
-        row = int(rows[np.argmin(_alignment(request, state.free[:, rows] / size))])
-        state.add(index, row, min(int(room[row]), state.left[index] - keep))
+    """To the open nodes where it aligns best, until no more than `keep` pods of the class are left.
+
+    Pod by pod, as each changes the proportions of what is left; the class must have no ties.
+    """
+    room = state.room(index)
+    room[~open_rows] = 0
+    rows = np.flatnonzero(room)
+    left = room[rows]
+    request = state.problem.classes[index].requests[:, None] / size
+    free = state.free[:, rows] / size
+    score = _alignment(request, free)
+    taken = np.zeros_like(left)
+    for _ in range(min(state.left[index] - keep, int(left.sum()))):
+        at = int(np.argmin(score))
+        taken[at] += 1
+        free[:, at] -= request[:, 0]
+        one = _alignment(request, free[:, at : at + 1])
+        score[at] = one[0] if taken[at] < left[at] else np.inf
+    state.add_all(index, rows[taken > 0], taken[taken > 0])
 
 
 def _alignment(request: Floats, free: Floats) -> Floats:

@@ -32,7 +32,7 @@ def fill(state: State, order: Sequence[int] | None = None) -> State:
 def urgency(problem: Problem) -> list[int]:
     """Higher priority first, then favour, then anchors before followers, then the larger pods."""
     depth = depths(problem)
-    size = [float(np.median(each.share)) if each.share.size else 0.0 for each in problem.classes]
+    size = _sizes(problem)
     freedom = [int(each.allowed.sum()) for each in problem.classes]
     everywhere = max(freedom, default=0)
     return sorted(
@@ -45,6 +45,13 @@ def urgency(problem: Problem) -> list[int]:
             -size[i],
         ),
     )
+
+
+def _sizes(problem: Problem) -> list[float]:
+    """By class, the share of a node that a pod takes; many classes have this column in common."""
+    shares = {id(each.share): each.share for each in problem.classes}
+    median = {key: float(np.median(share)) if share.size else 0.0 for key, share in shares.items()}
+    return [median[id(each.share)] for each in problem.classes]
 
 
 def depths(problem: Problem) -> list[int]:

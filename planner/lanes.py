@@ -36,14 +36,23 @@ def sequence(state: State, index: int, room: Amounts, costs: Floats, opening: Fl
     price = (costs + opening)[rows]
     gates = _gates(state, index)
     if not gates:
-        rows = rows[np.argsort(price, kind="stable")]
-        return [int(row) for row in np.repeat(rows, room[rows])[:limit]]
+        return _cheapest(rows, room[rows], price, limit)
     lane_of = np.zeros(rows.size, np.intp)
     for gate in gates:
         both = lane_of * (int(gate.places.max(initial=0)) + 2) + gate.places[rows] + 1
         lane_of = np.unique(both, return_inverse=True)[1]
     order = np.lexsort((price, lane_of))
     return _Lanes(gates, lane_of[order], rows[order], room[rows[order]]).run(limit, price[order], costs)
+
+
+def _cheapest(rows: Codes, room: Amounts, price: Floats, limit: int) -> list[int]:
+    """No more rows than pods are needed, so that mostly few have to be sorted."""
+    if limit < rows.size:
+        near = price <= np.partition(price, limit)[limit]
+        rows, room, price = rows[near], room[near], price[near]
+    order = np.argsort(price, kind="stable")
+    order = order[: int(np.searchsorted(np.cumsum(room[order]), limit)) + 1]
+    return [int(row) for row in np.repeat(rows[order], room[order])[:limit]]
 
 
 class _Lanes:

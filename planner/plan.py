@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from planner.batch import Batch
@@ -11,8 +12,7 @@ from planner.binding import Step
 from planner.waves import waves
 
 
-@dataclass(frozen=True, kw_only=True)
-class Placement:
+class Placement(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     pod: str  # namespace/name
     uid: str
     node: str

@@ -35,6 +35,8 @@ class _Constraint(NamedTuple):
 
 def reasons(batch: Batch, assignment: Assignment) -> dict[str, str]:
     """By namespace/name, for each pod of the batch that the assignment leaves out."""
+    if sum(assignment.values()) == batch.problem.pods:
+        return {}
     state = State(batch.problem).load(assignment)
     found: dict[str, str] = {}
     for index, left in enumerate(state.left):

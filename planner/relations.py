@@ -16,6 +16,7 @@ from planner.terms import Group
 from scoring.filters.durable_floor import DurableFloor
 from scoring.filters.node_affinity import accepted
 from scoring.filters.taints import tolerable
+from scoring.policy import Policy
 from scoring.topology import matching, tally
 
 
@@ -174,14 +175,14 @@ def _skew(
 
 def _one_per_node(cluster: Cluster, groups: Sequence[Group], placed: Sequence[Pod]) -> Iterator[Cap]:
     codes = np.arange(len(cluster.table))
-    owners = {_workload(group.pod) for group in groups if group.wishes.one_per_node}
+    owners = {workload(group.pod) for group in groups if group.wishes.one_per_node}
     for owner in sorted(owners):
         yield _cap(cluster, groups, placed, (owner, wishes.GLOBAL), codes=codes, count=len(codes), most=1)
 
 
 def _per_zone(cluster: Cluster, groups: Sequence[Group], placed: Sequence[Pod]) -> Iterator[Cap]:
     domains = cluster.table.domains(wishes.SPREAD_KEY)
-    most = {_workload(each.pod): each.wishes.max_per_zone for each in groups if each.wishes.max_per_zone}
+    most = {workload(each.pod): each.wishes.max_per_zone for each in groups if each.wishes.max_per_zone}
     for owner, limit in sorted(most.items()):
         yield _cap(
             cluster,
@@ -208,20 +209,30 @@ def _cap(
     owner, annotation = kind
     existing: Amounts = np.zeros(count + 1, np.int64)
     for pod in placed:
-        counts = pod.annotations.get(annotation, "false") != "false" and _workload(pod) == owner
+        counts = pod.annotations.get(annotation, "false") != "false" and workload(pod) == owner
         if counts and pod.node_name in cluster.table.row_of:
             existing[codes[cluster.table.row_of[pod.node_name]]] += 1
     classes = frozenset(
         index
         for index, group in enumerate(groups)
-        if group.pod.annotations.get(annotation, "false") != "false" and _workload(group.pod) == owner
+        if group.pod.annotations.get(annotation, "false") != "false" and workload(group.pod) == owner
     )
     return Cap(codes=codes, existing=existing[:-1], classes=classes, most=most)
 
 
-def _workload(pod: Pod) -> str:
+def workload(pod: Pod) -> str:
     """The controller, or for a pod without one its namespace and labels."""
     return pod.owner.uid if pod.owner else f"{pod.namespace} {sorted(pod.labels.items())}"
+
+
+def has_floor(pod: Pod, policy: Policy) -> bool:
+    """Whether of the pod's workload some are to be on durable nodes."""
+    rule = _floor_rule(policy)
+    return rule is not None and rule.required(pod, 1) > 0
+
+
+def _floor_rule(policy: Policy) -> DurableFloor | None:
+    return next((each for each in policy.filters if isinstance(each, DurableFloor)), None)
 
 
 def _floors(nodes: Nodes, groups: Sequence[Group]) -> Iterator[Floor]:
@@ -231,8 +242,8 @@ def _floors(nodes: Nodes, groups: Sequence[Group]) -> Iterator[Floor]:
     seen: set[str] = set()
     for group in groups:
         owner = group.pod.owner
-        rule = next((each for each in group.policy.filters if isinstance(each, DurableFloor)), None)
-        if owner is None or rule is None or owner.uid in seen:
+        rule = _floor_rule(group.policy)
+        if owner is None or rule is None or owner.uid in seen or not has_floor(group.pod, group.policy):
             continue
         seen.add(owner.uid)
         classes = [i for i, each in enumerate(groups) if each.pod.owner and each.pod.owner.uid == owner.uid]

@@ -1,8 +1,9 @@
 """On what terms the pods of a class may go to each node: allowed or not, and at what cost."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from planner.wishes import Wishes
 from scoring.filters.durable_floor import DurableFloor
 from scoring.filters.limits import Limits
 from scoring.filters.pod_affinity import PodAffinity
-from scoring.filters.resources import Resources
+from scoring.filters.pod_anti_affinity import PodAntiAffinity
 from scoring.filters.topology_spread import TopologySpread
 from scoring.in_tree import IN_TREE
 from scoring.policy import Policy
@@ -31,8 +32,8 @@ _WORTH_REACH = 1e12
 # So many pods without favour may stay out for one with it.
 _FAVOUR_STEP = 16.0
 
-# These depend on what else the batch places; the engines know them as capacities and relations.
-_CHANGING = (Resources, Limits, PodAffinity, TopologySpread, DurableFloor)
+# These look at other pods, at labels or at whose pod it is.
+TIED = (PodAffinity, PodAntiAffinity, TopologySpread, DurableFloor)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,21 +55,68 @@ class Group:
         return (*(rule() for rule in IN_TREE), *(r for r in self.policy.filters if r.name not in theirs))
 
 
-def pod_class(
-    group: Group, nodes: Nodes, price: Floats, staying: Sequence[Pod], placed: Mapping[str, Pod]
-) -> PodClass:
+def pod_classes(
+    groups: Sequence[Group], nodes: Nodes, price: Floats, staying: Sequence[Pod], placed: Mapping[str, Pod]
+) -> tuple[PodClass, ...]:
+    """One for each group; those that differ only in what ties them to other pods share their columns."""
+    shared: dict[Hashable, _Columns] = {}
+    hostile = [pod for pod in staying if wishes.CONFLICTS in pod.annotations]
+    found = []
+    for group in groups:
+        key = _apart_from_ties(group)
+        columns = shared.get(key)
+        if columns is None:
+            columns = shared[key] = _columns(group, nodes, price)
+        enemies = staying if group.wishes.conflicts else hostile
+        found.append(
+            PodClass(
+                count=len(group.pods),
+                requests=columns.requests,
+                needs=columns.needs,
+                allowed=_allowed(group, nodes, columns.allowed, enemies, placed),
+                cost=columns.cost,
+                priority=group.pod.priority,
+                share=columns.share,
+                favour=group.favour,
+            )
+        )
+    return tuple(found)
+
+
+class _Columns(NamedTuple):
+    requests: Amounts
+    needs: Amounts
+    allowed: Mask  # by the pod and the node alone
+    cost: Floats
+    share: Floats
+
+
+def _apart_from_ties(group: Group) -> Hashable:
+    """All that scorers and filters look at, but for `TIED`; tests hold them to it."""
+    pod = group.pod
+    return (
+        id(group.policy),
+        pod.namespace,
+        tuple(sorted(pod.annotations.items())),
+        tuple(sorted(pod.requests.items())),
+        tuple(sorted(pod.limits.items())),
+        pod.priority,
+        pod.owner and pod.owner.kind,
+        tuple(sorted(pod.node_selector.items())),
+        pod.node_terms,
+        pod.tolerations,
+        pod.host_ports,
+    )
+
+
+def _columns(group: Group, nodes: Nodes, price: Floats) -> _Columns:
     requests = _amounts(group.pod.requests, nodes)
     share = _share(requests, nodes)
-    return PodClass(
-        count=len(group.pods),
-        requests=requests,
-        needs=_needs(group, nodes, requests),
-        allowed=_allowed(group, nodes, staying, placed),
-        cost=_cost(group, nodes, price * share),
-        priority=group.pod.priority,
-        favour=group.favour,
-        share=share,
-    )
+    mask = np.ones(len(nodes), np.bool_)
+    for rule in group.filters():
+        if not isinstance(rule, TIED):
+            mask &= rule.feasible(group.pod, nodes)
+    return _Columns(requests, _needs(group, nodes, requests), mask, _cost(group, nodes, price * share), share)
 
 
 def prices(nodes: Nodes) -> Floats:
@@ -120,30 +168,30 @@ def _needs(group: Group, nodes: Nodes, requests: Amounts) -> Amounts:
     return needs
 
 
-def _allowed(group: Group, nodes: Nodes, staying: Sequence[Pod], placed: Mapping[str, Pod]) -> Mask:
-    pod = group.pod
-    mask = np.ones(len(nodes), np.bool_)
+def _allowed(
+    group: Group, nodes: Nodes, alone: Mask, enemies: Sequence[Pod], placed: Mapping[str, Pod]
+) -> Mask:
+    """`alone` itself where nothing more is forbidden."""
+    mask = alone.copy()
     for rule in group.filters():
-        if not isinstance(rule, _CHANGING):
-            mask &= rule.feasible(pod, nodes)
-        elif isinstance(rule, Resources | Limits):
-            mask &= rule.feasible(pod, nodes)  # never gets better
-        elif isinstance(rule, DurableFloor) and not nodes.durable.any():
-            mask &= rule.feasible(pod, nodes)
+        # The others depend on what else the batch places; the engines know them as relations.
+        if isinstance(rule, PodAntiAffinity) or (isinstance(rule, DurableFloor) and not nodes.durable.any()):
+            mask &= rule.feasible(group.pod, nodes)
     table = nodes.cluster.table
     mask &= wishes.admitted(group.wishes, table)
     at = wishes.beside_rows(group.wishes, placed, table)
     if at is not None:
         mask &= at
-    return mask & ~_hostile(group, nodes, staying)
+    mask &= ~_hostile(group, nodes, enemies)
+    return alone if np.array_equal(mask, alone) else mask
 
 
-def _hostile(group: Group, nodes: Nodes, staying: Sequence[Pod]) -> Mask:
+def _hostile(group: Group, nodes: Nodes, enemies: Sequence[Pod]) -> Mask:
     """(N,) nodes with a pod that conflicts with the group's, by the wish of either."""
     table = nodes.cluster.table
     names = [
         pod.node_name
-        for pod in staying
+        for pod in enemies
         if (group.wishes.conflicts and wishes.hits(group.wishes.conflicts, pod))
         or (wishes.CONFLICTS in pod.annotations and wishes.hits(wishes.standing(pod).conflicts, group.pod))
     ]

@@ -21,6 +21,7 @@ BESIDE = ANNOTATION_PREFIX + "beside"
 XOR = ANNOTATION_PREFIX + "xor"
 MAX_PER_ZONE = ANNOTATION_PREFIX + "max-per-zone"
 GANG_MIN = ANNOTATION_PREFIX + "gang-min"
+OF_A_WORKLOAD = frozenset({GLOBAL, MAX_PER_ZONE})
 SPREAD_KEY = "topology.kubernetes.io/zone"
 
 
