@@ -20,6 +20,7 @@ from cluster.table import Mask, NodeTable
 
 _FIRST_RESOURCES = ("cpu", "memory", "ephemeral-storage", "pods")
 _FIRST_CAPACITY = 64
+_DURABLE = Offer._fields.index("durable")
 
 
 class News(NamedTuple):
@@ -34,6 +35,7 @@ class _OfferColumns(NamedTuple):
     median_price: Floats
     interruption_rate: Floats
     durable: Mask
+    leaving: Mask
 
 
 class Cache:
@@ -128,7 +130,7 @@ class Cache:
             self._bump()
 
     def update_offers(self, nodes: Sequence[Node], offers: Floats) -> int:
-        """Take new offers, (4, N) in the order of an Offer's fields, for nodes that are still as they were.
+        """Take new offers, (5, N) in the order of an Offer's fields, for nodes that are still as they were.
 
         Readers see all of them at once. A snapshot that is up to date is not built anew: only these columns.
         How many nodes have another offer now.
@@ -141,7 +143,7 @@ class Cache:
             if not news.any():
                 return 0
             self._offers[:, rows] = after
-            if (before[-1] != after[-1]).any():  # durable or not: floors stand on it, pods may wait for it
+            if (before[_DURABLE:] != after[_DURABLE:]).any():  # or leaving: pods may wait for the change
                 self._open()
             snapshot = self._snapshot
             current = snapshot is not None and snapshot.generation == self._generation
@@ -280,6 +282,7 @@ class Cache:
             cluster=Cluster(
                 table=self._table,
                 durable=offers.durable,
+                leaving=offers.leaving,
                 placed=self._placed.freeze(),
                 namespaces=dict(self._namespaces),
             ),
@@ -287,18 +290,26 @@ class Cache:
         return Snapshot(generation=self._generation, nodes=nodes)
 
     def _offer_columns(self) -> "_OfferColumns":
-        price, median_price, interruption_rate, durable = self._offers[:, : len(self._names)]
+        price, median_price, interruption_rate, durable, leaving = self._offers[:, : len(self._names)]
         return _OfferColumns(
             price=frozen(price.copy()),
             median_price=frozen(median_price.copy()),
             interruption_rate=frozen(interruption_rate.copy()),
             durable=frozen(durable.astype(np.bool_)),
+            leaving=frozen(leaving.astype(np.bool_)),
         )
 
     def _with_offers(self, nodes: Nodes) -> Nodes:
         offers = self._offer_columns()
-        cluster = replace(nodes.cluster, durable=offers.durable)
-        return replace(nodes, **offers._asdict(), cluster=cluster)
+        cluster = replace(nodes.cluster, durable=offers.durable, leaving=offers.leaving)
+        return replace(
+            nodes,
+            price=offers.price,
+            median_price=offers.median_price,
+            interruption_rate=offers.interruption_rate,
+            durable=offers.durable,
+            cluster=cluster,
+        )
 
     def _append(self, name: str) -> int:
         row = len(self._names)

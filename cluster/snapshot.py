@@ -26,6 +26,7 @@ class Offer(NamedTuple):
     median_price: float  # the same over a longer time, NaN where unknown
     interruption_rate: float  # how likely it is to vanish, 0..1
     durable: bool  # not a spot node
+    leaving: bool = False  # there is a sign that it is about to be taken away
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -34,6 +35,7 @@ class Cluster:
 
     table: NodeTable
     durable: Mask  # (N,) of all nodes
+    leaving: Mask  # (N,) of all nodes: about to be taken away
     placed: Placed
     namespaces: Mapping[str, Namespace]
 

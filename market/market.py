@@ -44,7 +44,7 @@ class Told(NamedTuple):
 
 
 class Terms(NamedTuple):
-    offers: Floats  # (4, N) in the order of an Offer's fields
+    offers: Floats  # (5, N) in the order of an Offer's fields
     origins: Codes  # (3, N) of price, median price and interruption rate
 
 
@@ -120,11 +120,11 @@ class Market:
         facts = [self._facts_of(node)]
         terms = self._settle(facts, self._told(facts))
         self._origins[node.name] = terms.origins[:, 0]
-        price, median_price, rate, durable = terms.offers[:, 0].tolist()
-        return Offer(price, median_price, rate, bool(durable))
+        price, median_price, rate, durable, leaving = terms.offers[:, 0].tolist()
+        return Offer(price, median_price, rate, bool(durable), bool(leaving))
 
     def offers(self, nodes: Sequence[Node]) -> Floats:
-        """(4, N) on all nodes there are, in the order of an Offer's fields; forgets other nodes."""
+        """(5, N) on all nodes there are, in the order of an Offer's fields; forgets other nodes."""
         facts = [self._facts_of(node) for node in nodes]
         names = [node.name for node in nodes]
         self._forget_others(set(names))
@@ -203,7 +203,7 @@ class Market:
         # As dear as ever, so that the stability is exactly zero; and nothing that a floor could stand on.
         rate[going], durable[going], codes[2, going] = 1.0, False, _CODES[Origin.NOTICE]
         median_price[going], codes[1, going] = price[going], codes[0, going]
-        return Terms(np.vstack([values, durable]), codes)
+        return Terms(np.vstack([values, durable, going]), codes)
 
     def _told(self, facts: Sequence[_Facts]) -> Told:
         """For each value what the first source says that says something."""

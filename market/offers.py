@@ -5,6 +5,7 @@ from typing import Final
 
 from cluster.objects import ANNOTATION_PREFIX, Node
 from cluster.snapshot import Offer
+from market.notices import notice_of
 from market.pools import is_durable
 from market.quotes import LARGEST, NOTHING, Origin, Quote, Refusals, number
 
@@ -23,7 +24,9 @@ def offer_of(node: Node) -> Offer:
     durable = is_durable(node)
     if math.isnan(rate):
         rate = 0.0 if durable else SPOT_INTERRUPTION_RATE
-    return Offer(price, price if math.isnan(median_price) else median_price, rate, durable)
+    return Offer(
+        price, price if math.isnan(median_price) else median_price, rate, durable, notice_of(node) is not None
+    )
 
 
 def own_quote(node: Node, before: Quote, refusals: Refusals) -> Quote:

@@ -13,6 +13,7 @@ from planner import wishes
 from planner.problem import Amounts, Floats, Mask, PodClass
 from planner.wishes import Wishes
 from scoring.filters.durable_floor import DurableFloor
+from scoring.filters.leaving import Leaving
 from scoring.filters.limits import Limits
 from scoring.filters.pod_affinity import PodAffinity
 from scoring.filters.pod_anti_affinity import PodAntiAffinity
@@ -52,7 +53,8 @@ class Group:
     def filters(self) -> tuple[Filter, ...]:
         """All that holds for a pod of the class, kube-scheduler's own rules first."""
         theirs = {rule.name for rule in IN_TREE}
-        return (*(rule() for rule in IN_TREE), *(r for r in self.policy.filters if r.name not in theirs))
+        ours = (rule for rule in self.policy.filters if rule.name not in theirs)
+        return (*(rule() for rule in IN_TREE), Leaving(), *ours)
 
 
 def pod_classes(

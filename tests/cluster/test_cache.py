@@ -39,13 +39,18 @@ class CacheMachine(RuleBasedStateMachine):
             self.offers[new.name] = offer_of(new)
         self.cache.apply_node(built.build())
 
-    @rule(price=st.floats(0, 10) | st.just(math.nan), durable=st.booleans(), names=_NAMES)
-    def update_offers(self, price: float, durable: bool, names: set[str]) -> None:
-        offer = Offer(price, price, 0.25, durable)
+    @rule(
+        price=st.floats(0, 10) | st.just(math.nan),
+        durable=st.booleans(),
+        leaving=st.booleans(),
+        names=_NAMES,
+    )
+    def update_offers(self, price: float, durable: bool, leaving: bool, names: set[str]) -> None:
+        offer = Offer(price, price, 0.25, durable, leaving)
         table = self.cache.snapshot().nodes.cluster.table
         outdated = node("a").cpu(99).build()
         changed = [each for each in table.nodes if each.name in names]
-        column = np.array([[*offer]] * len(changed) + [[77, 77, 0.5, 0]]).T
+        column = np.array([[*offer]] * len(changed) + [[77, 77, 0.5, 0, 0]]).T
         self.cache.update_offers([*changed, outdated], column)
         self.offers |= {each.name: offer for each in changed}
 
@@ -128,7 +133,7 @@ def _offer(snapshot: Snapshot, row: int) -> str:
     """As text, in which NaN equals NaN."""
     nodes = snapshot.nodes
     price, median, rate = (float(c[row]) for c in (nodes.price, nodes.median_price, nodes.interruption_rate))
-    return repr(Offer(price, median, rate, bool(nodes.durable[row])))
+    return repr(Offer(price, median, rate, bool(nodes.durable[row]), bool(nodes.cluster.leaving[row])))
 
 
 def test_new_offers_leave_the_rest_of_the_snapshot_as_it_is() -> None:
@@ -136,7 +141,7 @@ def test_new_offers_leave_the_rest_of_the_snapshot_as_it_is() -> None:
     cache.apply_node(node("a").price(1).build())
     before = cache.snapshot()
     known = before.nodes.cluster.table.nodes[0]
-    offers = np.array([[2.0], [2.0], [0.5], [0.0]])
+    offers = np.array([[2.0], [2.0], [0.5], [0.0], [0.0]])
     assert cache.update_offers([known], offers) == 1
     after = cache.snapshot()
     assert after.generation > before.generation
@@ -148,13 +153,14 @@ def test_new_offers_leave_the_rest_of_the_snapshot_as_it_is() -> None:
     assert cache.snapshot() is after
 
 
-def test_only_offers_that_change_durability_may_give_a_pod_a_place() -> None:
+@pytest.mark.parametrize("changed", [[0.0, 0.0], [1.0, 1.0]], ids=["no longer durable", "leaving"])
+def test_only_offers_that_change_more_than_money_may_give_a_pod_a_place(changed: list[float]) -> None:
     cache = Cache(offer_of)
     cache.apply_node(node("a").price(1).build())
     nodes, before = cache.snapshot().nodes.cluster.table.nodes, cache.wait_news(News(), 0)
-    cache.update_offers(nodes, np.array([[2.0], [2.0], [0.5], [1.0]]))
+    cache.update_offers(nodes, np.array([[2.0], [2.0], [0.5], [1.0], [0.0]]))
     assert cache.wait_news(before, 0) == before
-    cache.update_offers(nodes, np.array([[2.0], [2.0], [0.5], [0.0]]))
+    cache.update_offers(nodes, np.array([[2.0], [2.0], [0.5], *([each] for each in changed)]))
     assert cache.wait_news(before, 0).openings == before.openings + 1
 
 

@@ -79,7 +79,7 @@ def test_unknown_prices_are_estimated(similar: list[NodeBuilder], expected: floa
     market = Market()
     unknown = typed("unknown", "x").cpu(4)
     offers = market.offers([built.build() for built in (*similar, unknown)])
-    assert offers[:, -1].tolist() == pytest.approx([expected, expected, 0.05, 0.0], nan_ok=True)
+    assert offers[:, -1].tolist() == pytest.approx([expected, expected, 0.05, 0.0, 0.0], nan_ok=True)
     known = Origin.UNKNOWN if math.isnan(expected) else Origin.ESTIMATED
     assert market.origins("unknown") == Origins(known, known, Origin.ESTIMATED)
 
@@ -160,7 +160,7 @@ def test_a_termination_notice_takes_all_stability_at_once() -> None:
     going = going.field("spec", "taints", value=[{"key": "karpenter.sh/disrupted", "effect": "NoSchedule"}])
     offer, origins = terms(market, going)
     assert origins.interruption_rate is Origin.NOTICE
-    assert not offer.durable
+    assert (offer.durable, offer.leaving) == (False, True)
     told = node("a").price(offer.price).annotation("tradewind.dev/median-price", str(offer.median_price))
     told = told.annotation("tradewind.dev/interruption-rate", str(offer.interruption_rate))
     assert Stability().score(pod("p").build(), cluster_of([told]).nodes) == 0

@@ -23,11 +23,10 @@ def test_nonsense_is_unknown_and_named(text: str, caplog: pytest.LogCaptureFixtu
 
 
 def test_what_is_not_said() -> None:
-    price, median_price, rate, durable = offer_of(node("n").build())
-    assert math.isnan(price)
-    assert math.isnan(median_price)
-    assert rate == 0
-    assert durable
+    offer = offer_of(node("n").build())
+    assert math.isnan(offer.price)
+    assert math.isnan(offer.median_price)
+    assert offer[2:] == (0, True, False)
 
 
 def test_the_median_is_the_price_where_only_that_is_known() -> None:

@@ -4,8 +4,8 @@ import pytest
 
 from planner import note, wishes
 from planner.planner import plan
-from tests.builders import PodBuilder, node, pod
-from tests.planner.cases import HOST, batch_of, copies, filled, planned, policy_of, where
+from tests.builders import NodeBuilder, PodBuilder, node, pod
+from tests.planner.cases import HOST, ZONE, batch_of, copies, filled, planned, policy_of, where
 
 
 def test_labels_that_no_rule_asks_for_do_not_divide_a_class() -> None:
@@ -76,3 +76,32 @@ def test_a_plan_says_until_when_it_counts() -> None:
     cache = filled([node("n")], [pod("a").requests(cpu="1")])
     found = plan(cache.snapshot(), cache.all_pods(), policy_of, None, 1, expires_at=1234.5)
     assert found.plan.expires_at == 1234.5
+
+
+def _conditioned(name: str, condition: str) -> NodeBuilder:
+    return node(name).field("status", "conditions", value=[{"type": condition, "status": "True"}])
+
+
+@pytest.mark.parametrize(
+    "leaving",
+    [
+        pytest.param(_conditioned("cheap", "PreemptScheduled"), id="by a condition"),
+        pytest.param(
+            node("cheap").taint("aws-node-termination-handler/spot-itn", "PreferNoSchedule"),
+            id="by a taint that keeps no pod away",
+        ),
+    ],
+)
+def test_nothing_is_planned_onto_a_node_that_is_about_to_be_taken_away(leaving: NodeBuilder) -> None:
+    nodes = [leaving.price(1), node("dear").cpu("1").price(9)]
+    found = planned(nodes, copies(pod("p").requests(cpu="600m"), "p", 2))
+    assert list(where(found).values()) == ["dear"]
+    (reason,) = found.unplaced.values()
+    assert "leaving: about to be taken away (1 of 2 nodes; 1 would do without this)" in reason
+
+
+def test_pods_on_such_a_node_stay_what_others_look_for() -> None:
+    anchor = pod("anchor").label("app", "a").on("old")
+    follower = pod("f").requests(cpu="1").affinity(ZONE, {"app": "a"})
+    nodes = [_conditioned("old", "PreemptScheduled").label(ZONE, "z"), node("new").label(ZONE, "z")]
+    assert where(planned(nodes, [anchor, follower])) == {"f": "new"}

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from scoring.filters.leaving import Leaving
 from scoring.in_tree import IN_TREE
 from scoring.registry import FILTERS, SCORERS
 from scoring.rules import Filter, Scorer
@@ -14,7 +15,7 @@ from tests.scoring.drawn import UNHURRIED, Case, cases
 
 _scorers = [entry.scorer for entry in SCORERS]
 
-_filters = list(dict.fromkeys([*FILTERS, *IN_TREE]))
+_filters: list[type[Filter]] = list(dict.fromkeys([*FILTERS, *IN_TREE, Leaving]))
 
 
 @given(case=cases(), order=st.randoms())
