@@ -91,18 +91,6 @@ class Cache:
         with self._changed:
             return self._changed.wait_for(lambda: self._row_of.keys() >= wanted, timeout)
 
-    def wait_placed(self, uids: Iterable[str], timeout: float) -> frozenset[str]:
-        """Those of these pods that still wait for a node after at most `timeout` seconds."""
-        left = set(uids)
-
-        def all_placed() -> bool:
-            left.intersection_update(self._waiting)
-            return not left
-
-        with self._changed:
-            self._changed.wait_for(all_placed, timeout)
-            return frozenset(left)
-
     def wait_news(self, seen: News, timeout: float | None) -> News:
         """The newest count, as soon as it is another than the one seen, or after `timeout` seconds."""
         with self._changed:
@@ -204,6 +192,11 @@ class Cache:
     def waiting(self) -> list[Pod]:
         with self._changed:
             return list(self._waiting.values())
+
+    def still_waiting(self, uids: Iterable[str]) -> frozenset[str]:
+        """Those of these pods."""
+        with self._changed:
+            return frozenset(uid for uid in uids if uid in self._waiting)
 
     def assume(self, pod: Pod, node_name: str, accept: Callable[[Snapshot], bool]) -> bool:
         """Count the pod as on the node from now on, if the newest state is acceptable; nothing comes between.

@@ -3,7 +3,6 @@
 import logging
 import threading
 import time
-from operator import attrgetter
 
 from kubernetes.client import ApiClient
 
@@ -61,7 +60,7 @@ def _resources(cache: Cache) -> tuple[Resource, ...]:
     return (
         Resource(
             name="nodes",
-            key=attrgetter("name"),
+            key=lambda identity: identity.name,
             read=read_node,
             apply=cache.apply_node,
             remove=cache.remove_node,
@@ -70,7 +69,7 @@ def _resources(cache: Cache) -> tuple[Resource, ...]:
         ),
         Resource(
             name="pods",
-            key=attrgetter("uid"),
+            key=lambda identity: identity.uid,
             read=read_pod,
             apply=cache.apply_pod,
             remove=cache.remove_pod,
@@ -80,7 +79,7 @@ def _resources(cache: Cache) -> tuple[Resource, ...]:
         ),
         Resource(
             name="namespaces",
-            key=attrgetter("name"),
+            key=lambda identity: identity.name,
             read=read_namespace,
             apply=cache.apply_namespace,
             remove=cache.remove_namespace,

@@ -17,10 +17,11 @@ from e2e.kind import Heartbeat, KindCluster
 from e2e.objects import Object
 from e2e.plane import ControlPlane
 from e2e.processes import Process
-from e2e.tradewind import Tradewind
+from e2e.tradewind import Planner, Tradewind
 
 AddNodes = Callable[..., list[str]]
 StartScheduler = Callable[[Mapping[str, Any]], Process]
+StartPlanner = Callable[[Mapping[str, Any]], Planner]
 
 _numbers = itertools.count(1)
 
@@ -126,11 +127,38 @@ def role_kubeconfig(plane: ControlPlane, api: Api) -> Path:
     return plane.token_kubeconfig(manifests.SERVICE_ACCOUNT, token)
 
 
+@pytest.fixture(scope="session")
+def planner_kubeconfig(plane: ControlPlane, api: Api, role_kubeconfig: Path) -> Path:
+    """The planner's own service account."""
+    del role_kubeconfig  # brings all roles of the manifests
+    account = manifests.PLANNER_ACCOUNT
+    return plane.token_kubeconfig(account, fake.service_account_token(api, manifests.NAMESPACE, account))
+
+
 @pytest.fixture
 def tradewind(plane: ControlPlane, role_kubeconfig: Path) -> Iterator[Tradewind]:
     service = Tradewind(plane.workspace, role_kubeconfig, name=next_name("tradewind"))
     yield service
     service.stop()
+
+
+@pytest.fixture
+def start_planner(plane: ControlPlane, api: Api, planner_kubeconfig: Path) -> Iterator[StartPlanner]:
+    """Starts planners for one test; as long as one leads, pods of held namespaces wait for its plan."""
+    started: list[Planner] = []
+
+    def start(settings: Mapping[str, Any]) -> Planner:
+        name = next_name("planner")
+        started.append(Planner(plane.workspace, planner_kubeconfig, settings=settings, name=name))
+        if len(started) == 1:
+            started[0].wait_leading()
+            manifests.wait_holding(api)
+        return started[-1]
+
+    with fake.existing(api, manifests.hold()):
+        yield start
+        for planner in started:
+            planner.stop()
 
 
 @pytest.fixture

@@ -1,10 +1,13 @@
 """The accounts and the roles of the shipped manifests, so that Tradewind runs in tests with no more."""
 
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
 import yaml
 
+from e2e import fake, objects, outcomes
+from e2e.api import Api, collection
 from e2e.objects import Object
 from e2e.plane import ControlPlane
 
@@ -29,6 +32,21 @@ def component_roles(component: str) -> list[Object]:
 def hold() -> list[Object]:
     """The policy that gates new pods, and its binding."""
     return list(yaml.safe_load_all((_COMPONENTS / "hold" / "policy.yaml").read_text()))
+
+
+def wait_holding(api: Api) -> None:
+    """Until the API server has heard of the policy, which nothing tells."""
+    namespace = fake.add_namespace(api, held=True)
+    pod, deadline = objects.pod("probe", namespace), time.monotonic() + outcomes.SECONDS
+    while not _dry_run(api, pod)["spec"].get("schedulingGates"):
+        if time.monotonic() > deadline:
+            raise outcomes.NotSeenError("no pod is held")
+        time.sleep(0.1)
+    fake.remove_namespace(api, namespace)
+
+
+def _dry_run(api: Api, obj: Object) -> Object:
+    return api.request("POST", collection(obj), obj, query={"dryRun": "All"})
 
 
 def _in_order(objects: Iterable[Object]) -> list[Object]:

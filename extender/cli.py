@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from cluster.errors import TradewindError
 from extender.app import VERSION
-from extender.commands import check_config, explain, plan, prices, release, serve
+from extender.commands import check_config, explain, plan, planner, prices, release, serve
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -33,6 +33,7 @@ def parser() -> argparse.ArgumentParser:
     serve.add(commands.add_parser("serve", help="answer kube-scheduler's extender requests"))
     explain.add(commands.add_parser("explain", help="say why a pod is where it is, or why it is nowhere"))
     plan.add(commands.add_parser("plan", help="place all waiting pods of a cluster file together"))
+    planner.add(commands.add_parser("planner", help="plan for the waiting pods of a live cluster"))
     release.add(commands.add_parser("release", help="let go of all pods that Tradewind holds"))
     check_config.add(
         commands.add_parser("check-config", help="say what a configuration means, or what is wrong")

@@ -1,5 +1,7 @@
 """What the planner tells Prometheus."""
 
+from collections.abc import Mapping
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from planner.planner import Planned
@@ -36,9 +38,9 @@ class PlanMetrics:
             "Price of the nodes in use after the newest plan.",
             registry=registry,
         )
-        self.followed = Counter(
+        self._followed = Counter(
             "tradewind_followed_plans",
-            "Pods let go with a plan, by where they went: planned, elsewhere, nowhere in time, gone.",
+            "Pods let go with a plan, by where they are: as planned, elsewhere, nowhere, gone.",
             ["outcome"],
             registry=registry,
         )
@@ -48,6 +50,14 @@ class PlanMetrics:
             buckets=_SECONDS,
             registry=registry,
         )
+
+    def count_followed(self, planned: Mapping[str, str], found: Mapping[str, str]) -> None:
+        """The node of each pod, by UID: where the plan has it, and where it is, if there is such a pod."""
+        for uid, node in planned.items():
+            outcome = "planned" if found.get(uid) == node else "elsewhere"
+            if not found.get(uid):
+                outcome = "nowhere" if uid in found else "gone"
+            self._followed.labels(outcome).inc()
 
     def planned(self, planned: Planned, seconds: float) -> None:
         self._plans.labels(planned.plan.engine).inc()

@@ -4,6 +4,7 @@ All that is known of earlier plans is on the pods themselves, so that any replic
 stopped. Only what is being written at this moment is remembered here.
 """
 
+import logging
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,6 +23,8 @@ from planner.planner import Planned, plan
 from planner.settings import PlannerSettings
 from planner.worker import Worker
 
+_log = logging.getLogger(__name__)
+
 
 class Order(NamedTuple):
     """One pod is to go to one node."""
@@ -33,9 +36,10 @@ class Order(NamedTuple):
 @dataclass(frozen=True, kw_only=True)
 class Orders:
     waves: Sequence[Sequence[Order]] = ()  # one is bound before the next is written
-    let_go: Sequence[Pod] = ()  # held for too long, or no longer to be held
-    pools: Mapping[str, str] = field(default_factory=dict)  # UID to the pool that would have to grow for it
-    unplaced: Mapping[str, str] = field(default_factory=dict)  # UID to the reason, of those that stay held
+    let_go: Sequence[Pod] = ()  # no longer held, for whatever reason
+    overdue: Sequence[Pod] = ()  # of these, because they were held for too long
+    on_pools: Sequence[tuple[Pod, str]] = ()  # with the pool that would have to grow for it
+    unplaced: Mapping[str, tuple[Pod, str]] = field(default_factory=dict)  # by UID, with the reason
     more: bool = False  # pods that found no room in the batch
 
     def placed(self) -> list[Order]:
@@ -49,7 +53,7 @@ class Planning:
         self._worker = worker
         self._metrics = metrics
         self._promised: dict[str, Order] = {}
-        self._unplaced: Mapping[str, str] = {}
+        self._unplaced: Mapping[str, tuple[Pod, str]] = {}
         self._batched: dict[str, float] = {}  # UID to when the pod was last in a batch
 
     def decide(self, *, news: bool) -> Orders:
@@ -63,8 +67,8 @@ class Planning:
         waiting = self._waiting(settings, flying, now)
         waited = {pod.uid: waited_seconds(pod, now) for pod in waiting}
         if not (news or any(pod.uid not in self._unplaced for pod in waiting)):
-            overdue = selection.overdue(waiting, waited, settings.hold_seconds)
-            return Orders(let_go=[pod for pod in overdue if pod.gates], unplaced=self._unplaced)
+            overdue = _overdue(waiting, waited, settings)
+            return Orders(let_go=overdue, overdue=overdue, unplaced=self._unplaced)
         chosen = self._choose(waiting, waited, settings, now)
         return self._plan(chosen, waited, flying, settings, now, more=len(chosen) < len(waiting))
 
@@ -121,10 +125,24 @@ class Planning:
             self._settings.policy_of,
             self._worker,
             settings.solve_seconds,
+            patience=settings.place_seconds,
             favour=selection.favour(chosen, waited, settings.hold_seconds, settings.tenant_share),
+            expires_at=float(round(now + settings.plan_seconds)),
         )
-        orders = self._orders(planned, chosen, waited, settings, now, more=more)
-        self._metrics.planned(planned, time.monotonic() - started)
+        orders = self._orders(planned, chosen, waited, settings, more=more)
+        seconds = time.monotonic() - started
+        self._metrics.planned(planned, seconds)
+        _log.info(
+            "%d of %d pods have a place, in %d waves, found by %s in %.2f s; %d more are on their way",
+            len(planned.plan.placements),
+            len(chosen),
+            len(orders.waves),
+            planned.plan.engine,
+            seconds,
+            len(moving),
+        )
+        if planned.failure:
+            _log.warning("the solvers did not better the plan: %s", planned.failure)
         self._promised |= {order.pod.uid: order for order in orders.placed()}
         self._unplaced = {} if more else orders.unplaced
         return orders
@@ -135,27 +153,29 @@ class Planning:
         chosen: Sequence[Pod],
         waited: Mapping[str, float],
         settings: PlannerSettings,
-        now: float,
         *,
         more: bool,
     ) -> Orders:
-        until = float(round(now + settings.plan_seconds))
         pod_of = {pod.uid: pod for pod in chosen}
-        uid_of = {str(pod): pod.uid for pod in chosen}
         waves: dict[int, list[Order]] = {}
         for each in planned.plan.placements:
-            pod = pod_of[each.uid]
-            written = Note(each.node, planned.plan.generation, until, bool(pod.gang))
-            waves.setdefault(each.wave, []).append(Order(pod, written))
-        unplaced = {uid_of[name]: reason for name, reason in planned.plan.unplaced.items() if name in uid_of}
-        left = [pod_of[uid] for uid in unplaced]
-        overdue = selection.overdue(left, waited, settings.hold_seconds)
+            written = Note(each.node, planned.plan.generation, planned.plan.expires_at, each.strict)
+            waves.setdefault(each.wave, []).append(Order(pod_of[each.uid], written))
+        named = {str(pod): pod for pod in chosen}
+        unplaced = {named[name].uid: (named[name], why) for name, why in planned.plan.unplaced.items()}
+        overdue = _overdue([pod for pod, _ in unplaced.values()], waited, settings)
         return Orders(
             waves=[waves[number] for number in sorted(waves)],
-            let_go=[pod for pod in overdue if pod.gates],
+            let_go=overdue,
+            overdue=overdue,
             unplaced=unplaced,
             more=more,
         )
+
+
+def _overdue(pods: Sequence[Pod], waited: Mapping[str, float], settings: PlannerSettings) -> list[Pod]:
+    """Only who is held can be let go."""
+    return [pod for pod in selection.overdue(pods, waited, settings.hold_seconds) if pod.gates]
 
 
 def waited_seconds(pod: Pod, now: float) -> float:

@@ -18,22 +18,23 @@ _COVERED = 5000
 Report = Callable[[Outcome], None]
 
 
-def optimise(problem: Problem, floor: Assignment, seconds: float, report: Report) -> None:
-    """Report ever better placements than the floor, each of them valid, until the time is over."""
+def optimise(
+    problem: Problem, floor: Assignment, seconds: float, report: Report, patience: float = 0.0
+) -> None:
+    """Report ever better placements than the floor, each of them valid, until the time is over.
+
+    `patience` is for how many seconds more an exact search may look for a place for every pod.
+    """
     if not problem.classes or not problem.node_names:
         return
     started = time.monotonic()
     best = _Best(problem, floor, report)
     rows = _rows_that_matter(problem)
-    if rows is not None:
-        counts = {index: each.count for index, each in enumerate(problem.classes)}
-        found = exact.solve(State(problem), rows, counts, seconds=seconds * 0.4, hint=floor)
-        if found is not None:
-            complete = best.offer(found.assignment, "exact", checked=False)
-            if found.optimal and complete:
-                if best.is_no_better_than(found.assignment):
-                    report(Outcome(best.assignment, "exact"))
-                return
+    proved = None if rows is None else _proved(best, rows, seconds * 0.4, patience)
+    if proved is not None:
+        if best.is_no_better_than(proved):
+            report(Outcome(best.assignment, "exact"))
+        return
     if problem.pods > _COVERED:
         best.offer(flow.place(problem, started + seconds * 0.5), "flow")
     else:
@@ -46,29 +47,48 @@ def optimise(problem: Problem, floor: Assignment, seconds: float, report: Report
     )
 
 
+def _proved(best: "_Best", rows: list[int], seconds: float, patience: float) -> Assignment | None:
+    """The best placement that there is, where there was time to prove it."""
+    problem = best.problem
+    counts = {index: each.count for index, each in enumerate(problem.classes)}
+    for limit, until_placed in ((seconds, False), (patience, True)):
+        if not limit or (until_placed and best.pods == problem.pods):
+            break
+        found = exact.solve(
+            State(problem), rows, counts, seconds=limit, hint=best.assignment, until_placed=until_placed
+        )
+        if found is not None and best.offer(found.assignment, "cp-sat", checked=False) and found.optimal:
+            return found.assignment
+    return None
+
+
 class _Best:
     def __init__(self, problem: Problem, floor: Assignment, report: Report) -> None:
-        self._problem = problem
+        self.problem = problem
         self._report = report
         self._value = value(problem, floor)
         self.assignment = floor
         self.engine = "greedy"
+
+    @property
+    def pods(self) -> int:
+        return sum(self.assignment.values())
 
     def offer_window(self, assignment: Assignment) -> None:
         self.offer(assignment, f"{self.engine.removesuffix('+windows')}+windows")
 
     def is_no_better_than(self, assignment: Assignment) -> bool:
         """But for the rounding of costs; the floor may be better where a spread need not hold at the end."""
-        worth, cost = value(self._problem, assignment)
+        worth, cost = value(self.problem, assignment)
         return worth >= self._value[0] and cost >= self._value[1] - 1e-4 * max(abs(cost), 1e-9)
 
     def offer(self, assignment: Assignment, engine: str, *, checked: bool = True) -> bool:
         """Take it if it is better; whether all of it could be bound."""
-        kept = assignment if checked else assignment_of(valid_order(self._problem, assignment))
+        kept = assignment if checked else assignment_of(valid_order(self.problem, assignment))
         whole = kept == assignment
         if not whole:
-            kept = fill(State(self._problem).load(kept)).assignment
-        worth = value(self._problem, kept)
+            kept = fill(State(self.problem).load(kept)).assignment
+        worth = value(self.problem, kept)
         if worth > self._value:
             self.assignment, self._value = kept, worth
             self.engine = engine

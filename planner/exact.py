@@ -5,7 +5,7 @@ reached by binding pod after pod, see `planner.binding`.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -36,8 +36,12 @@ def solve(
     seconds: float,
     hint: Assignment | None = None,
     workers: int = 2,
+    until_placed: bool = False,
 ) -> Solution | None:
-    """So many pods of each class onto these nodes; None where nothing was found in time."""
+    """So many pods of each class onto these nodes; None where nothing was found in time.
+
+    With `until_placed`, the first placement of all of them will do.
+    """
     window = _Window(base, rows, counts)
     window.build()
     if hint is not None:
@@ -46,11 +50,25 @@ def solve(
     solver.parameters.max_time_in_seconds = max(seconds, 0.01)
     solver.parameters.num_workers = workers
     solver.parameters.random_seed = 1
-    status = solver.solve(window.model)
+    every = _Every(window.x.values(), sum(counts.values())) if until_placed else None
+    status = solver.solve(window.model, every)
     if status not in {cp_model.OPTIMAL, cp_model.FEASIBLE}:
         return None
     found = {key: int(solver.value(variable)) for key, variable in window.x.items()}
     return Solution({key: pods for key, pods in found.items() if pods}, status == cp_model.OPTIMAL)
+
+
+class _Every(cp_model.CpSolverSolutionCallback):
+    """Ends the search when a solution places every pod."""
+
+    def __init__(self, variables: Iterable[cp_model.IntVar], pods: int) -> None:
+        super().__init__()
+        self._variables = list(variables)
+        self._pods = pods
+
+    def on_solution_callback(self) -> None:
+        if sum(self.value(each) for each in self._variables) == self._pods:
+            self.stop_search()
 
 
 class _Window:

@@ -30,17 +30,19 @@ def plan(
     worker: Worker | None,
     seconds: float,
     *,
+    patience: float = 0.0,
     favour: Mapping[str, int] | None = None,
     expires_at: float = math.inf,
 ) -> Planned:
     """The greedy placement, bettered by the worker within so many seconds; without a worker as it is.
 
-    `favour` as `planner.selection` says, by UID.
+    `patience` is for so many seconds more while a pod is without a place; `favour` as `planner.selection`
+    says, by UID.
     """
     batch = make_batch(snapshot, pods, policy_of, favour)
     assignment, engine, failure = greedy(batch.problem), "greedy", ""
     if worker is not None and batch.groups:
-        (assignment, engine), failure = worker.solve(batch.problem, assignment, seconds)
+        (assignment, engine), failure = worker.solve(batch.problem, assignment, seconds, patience)
     order = valid_order(batch.problem, assignment)
     assignment = assignment_of(order)
     unplaced = {**batch.refused, **reasons(batch, assignment)}

@@ -15,13 +15,13 @@ def serve(connection: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when it ends
     while True:
         try:
-            name, problem, assignment, seconds = connection.recv()
+            name, problem, assignment, seconds, patience = connection.recv()
             connection.send(_READY)
             try:
                 if name == "lower_bound":
                     connection.send(bound.lower_bound(problem, assignment, seconds))
                 else:
-                    engine.optimise(problem, assignment, seconds, connection.send)
+                    engine.optimise(problem, assignment, seconds, connection.send, patience)
             except OSError:
                 raise
             except Exception as error:  # noqa: BLE001  whatever a solver raises costs this plan only

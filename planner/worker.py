@@ -53,12 +53,15 @@ class Worker:
             self._connection.close()
             self._connection = None
 
-    def solve(self, problem: Problem, floor: Assignment, seconds: float) -> Result:
-        """The best that was reported in time; the floor where there was none."""
+    def solve(self, problem: Problem, floor: Assignment, seconds: float, patience: float = 0.0) -> Result:
+        """The best that was reported in time; the floor where there was none.
+
+        With `patience`, so many seconds more may be spent while pods are without a place.
+        """
         outcome = Outcome(floor, "greedy")
         try:
-            connection = self._ask("optimise", problem, floor, seconds)
-            deadline = time.monotonic() + seconds + _GRACE_SECONDS
+            connection = self._ask("optimise", problem, floor, seconds, patience)
+            deadline = time.monotonic() + seconds + patience + _GRACE_SECONDS
             while isinstance(message := self._receive(connection, deadline), Outcome):
                 outcome = message
         except SolverLostError as error:
@@ -68,7 +71,7 @@ class Worker:
     def lower_bound(self, problem: Problem, assignment: Assignment, seconds: float) -> float | None:
         """See `planner.bound`; None where it could not be had in time."""
         try:
-            connection = self._ask("lower_bound", problem, assignment, seconds)
+            connection = self._ask("lower_bound", problem, assignment, seconds, 0.0)
             bound = self._receive(connection, time.monotonic() + seconds + _GRACE_SECONDS)
             self._receive(connection, time.monotonic() + _GRACE_SECONDS)
         except SolverLostError:

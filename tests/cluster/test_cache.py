@@ -282,6 +282,8 @@ def test_who_waits_for_a_node() -> None:
     ):
         cache.apply_pod(each.build())
     assert [each.name for each in cache.waiting()] == ["held", "new"]
+    uids = {name: pod(name).build().uid for name in ("held", "new", "on", "never-seen")}
+    assert cache.still_waiting(uids.values()) == {uids["held"], uids["new"]}
     cache.apply_pod(pod("new").on("a").build())
     cache.remove_pod(pod("held").build().uid)
     assert cache.waiting() == []
@@ -309,22 +311,6 @@ def test_news_are_pods_that_begin_to_wait_and_room_that_opens() -> None:
 
 def _nominated(waiting: PodBuilder) -> PodBuilder:
     return waiting.field("status", "nominatedNodeName", value="a")
-
-
-def test_waiting_for_pods_to_be_placed_ends_when_they_are() -> None:
-    cache = Cache(offer_of)
-    x, y = pod("x"), pod("y")
-    cache.apply_pod(x.build())
-    cache.apply_pod(y.build())
-    uids = [x.build().uid, y.build().uid, "unknown"]
-    assert cache.wait_placed(uids, 0) == frozenset(uids[:2])
-    left: list[frozenset[str]] = []
-    waiting = threading.Thread(target=lambda: left.append(cache.wait_placed(uids, 600)), daemon=True)
-    waiting.start()
-    cache.apply_pod(x.on("a").build())
-    cache.remove_pod(uids[1])
-    waiting.join(30)
-    assert left == [frozenset()]
 
 
 def test_counts() -> None:

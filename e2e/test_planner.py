@@ -1,0 +1,190 @@
+"""The running planner: pods are held, planned and let go, and none is forgotten, whatever happens to it."""
+
+import json
+import time
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+
+from e2e import fake, objects, outcomes, scheduler
+from e2e.api import Api
+from e2e.conftest import AddNodes, StartPlanner, StartScheduler
+from e2e.objects import Object
+from e2e.tradewind import Planner, Tradewind
+
+_PLAN = "tradewind.dev/plan"
+_MANY = 300
+
+pytestmark = pytest.mark.local_only
+
+
+@pytest.fixture
+def held(api: Api, add_nodes: AddNodes) -> Iterator[str]:
+    """A namespace whose pods are held; asks for `add_nodes` so that its pods go before their nodes."""
+    del add_nodes
+    name = fake.add_namespace(api, held=True)
+    yield name
+    fake.remove_namespace(api, name)
+
+
+@pytest.fixture
+def scheduling(tradewind: Tradewind, start_scheduler: StartScheduler) -> None:
+    entry = scheduler.extender(tradewind.url, weight=10, ignorable=True)
+    start_scheduler(scheduler.configuration(extenders=[entry]))
+
+
+def pods_of(api: Api, namespace: str) -> list[Object]:
+    listed: list[Object] = api.read(f"/api/v1/namespaces/{namespace}/pods")["items"]
+    return listed
+
+
+def gated(api: Api, namespace: str) -> list[str]:
+    return [pod["metadata"]["name"] for pod in pods_of(api, namespace) if pod["spec"].get("schedulingGates")]
+
+
+def wait_ungated(api: Api, namespace: str, pod: str) -> Object:
+    query = {"fieldSelector": f"metadata.name={pod}"}
+    for change in api.changes(f"/api/v1/namespaces/{namespace}/pods", outcomes.SECONDS, **query):
+        if change.object and not change.object["spec"].get("schedulingGates"):
+            return change.object
+    raise outcomes.NotSeenError(f"{namespace}/{pod} is still held")
+
+
+@pytest.mark.usefixtures("scheduling")
+def test_a_plan_is_written_on_its_pods_and_followed(
+    api: Api, add_nodes: AddNodes, held: str, start_planner: StartPlanner
+) -> None:
+    """Two pods of 3 cores and two of 1: together on two nodes, if none goes to the wrong one."""
+    add_nodes(
+        *(objects.node(name, cpu="4", price=price) for name, price in (("a", 1.0), ("b", 1.1), ("c", 9.0)))
+    )
+    planner = start_planner({})
+    sizes = {"small-1": "1", "small-2": "1", "large-1": "3", "large-2": "3"}
+    api.create_all(objects.pod(name, held, cpu=cpu) for name, cpu in sizes.items())
+    nodes = outcomes.bound_nodes(api, held, 4)
+    assert Counter(nodes.values()) == {"a": 2, "b": 2}
+    for pod in pods_of(api, held):
+        written = json.loads(pod["metadata"]["annotations"][_PLAN])
+        assert written["node"] == pod["spec"]["nodeName"]
+        assert written["until"].endswith("Z")
+    planner.wait_metric("tradewind_followed_plans_total", 4, outcome="planned")
+
+
+@pytest.mark.usefixtures("scheduling")
+def test_one_pod_without_a_place_keeps_nobody_waiting_and_is_let_go_in_the_end(
+    api: Api, add_nodes: AddNodes, held: str, start_planner: StartPlanner
+) -> None:
+    add_nodes(*(objects.node(f"n-{number}", cpu="8") for number in range(7)))
+    start_planner({"planner": {"holdSeconds": 4}})
+    lost = objects.pod("lost", held, nodeSelector={"disk": "none-has-it"})
+    api.create_all([lost, *(objects.pod(f"x-{number}", held) for number in range(499))])
+    nodes = outcomes.bound_nodes(api, held, 499, seconds=90)
+    assert "lost" not in nodes
+    outcomes.event(api, held, "lost", "Unplaced", containing="node selector")
+    wait_ungated(api, held, "lost")
+    outcomes.event(api, held, "lost", "Released")
+    outcomes.unschedulable(api, held, "lost", "node affinity/selector")
+
+
+@pytest.mark.usefixtures("scheduling")
+def test_when_the_leader_is_killed_the_other_goes_on(
+    api: Api, add_nodes: AddNodes, held: str, start_planner: StartPlanner
+) -> None:
+    add_nodes(*(objects.node(f"n-{number}", cpu="4", pods="30") for number in range(12)))
+    leader, follower = start_planner({}), start_planner({})
+    api.create_all(objects.pod(f"x-{number}", held, cpu="100m") for number in range(_MANY))
+    _wait_some_released(api, held)
+    leader.kill()
+    assert gated(api, held), "all were let go before the leader ended: nothing is shown"
+    nodes = outcomes.bound_nodes(api, held, _MANY, seconds=90)
+    assert gated(api, held) == []
+    assert max(Counter(nodes.values()).values()) <= 30
+    assert follower.metric("tradewind_planner_leading") == 1
+
+
+def _wait_some_released(api: Api, namespace: str) -> None:
+    for change in api.changes(f"/api/v1/namespaces/{namespace}/pods", outcomes.SECONDS):
+        if change.object and _PLAN in change.object["metadata"].get("annotations", {}):
+            return
+    raise outcomes.NotSeenError("no pod was let go")
+
+
+@pytest.mark.usefixtures("scheduling")
+def test_a_planner_that_comes_back_finds_the_pods_that_wait(
+    api: Api, add_nodes: AddNodes, held: str, start_planner: StartPlanner
+) -> None:
+    add_nodes(objects.node("n", cpu="4"))
+    planner = start_planner({})
+    planner.stop()
+    api.create(objects.pod("x", held))
+    assert gated(api, held) == ["x"]
+    planner.start()
+    assert outcomes.bound_node(api, held, "x") == "n"
+
+
+@pytest.mark.usefixtures("scheduling")
+def test_switched_off_it_lets_everybody_go(
+    api: Api, add_nodes: AddNodes, held: str, start_planner: StartPlanner
+) -> None:
+    planner = start_planner({"planner": {"holdSeconds": 3600}})
+    api.create(objects.pod("x", held))
+    outcomes.event(api, held, "x", "Unplaced")
+    assert gated(api, held) == ["x"]
+    planner.configure({"planner": {"enabled": False}})
+    wait_ungated(api, held, "x")
+    add_nodes(objects.node("n", cpu="4"))
+    assert outcomes.bound_node(api, held, "x") == "n"
+
+
+@pytest.mark.usefixtures("scheduling")
+def test_a_gang_is_placed_whole_or_not_at_all(
+    api: Api, add_nodes: AddNodes, held: str, start_planner: StartPlanner
+) -> None:
+    add_nodes(objects.node("a", cpu="2"))
+    start_planner({"planner": {"holdSeconds": 3600}})
+    api.create_all(_gang(held, f"g-{number}") for number in range(3))
+    outcomes.event(api, held, "g-0", "Unplaced", containing="gang")
+    assert sorted(gated(api, held)) == ["g-0", "g-1", "g-2"]
+    add_nodes(objects.node("b", cpu="2"))
+    nodes = outcomes.bound_nodes(api, held, 3)
+    assert set(nodes.values()) == {"a", "b"}
+    for pod in pods_of(api, held):
+        assert json.loads(pod["metadata"]["annotations"][_PLAN])["strict"]
+
+
+def _gang(namespace: str, name: str) -> Object:
+    return objects.pod(
+        name, namespace, cpu="1", annotations={"tradewind.dev/gang": "g", "tradewind.dev/gang-min": "3"}
+    )
+
+
+@pytest.mark.usefixtures("scheduling")
+def test_a_floor_that_is_lowered_wakes_the_pods_that_wait_for_it(
+    api: Api, add_nodes: AddNodes, namespace: str, tradewind: Tradewind, start_planner: StartPlanner
+) -> None:
+    """No event of the cluster tells kube-scheduler of it: the plan that is written on the pod does."""
+    strict = {"rules": {"durable_floor": {"min": 1, "strict": True}}}
+    tradewind.configure(strict)
+    tradewind.wait_metric("tradewind_config_reloads_total", 1, result="taken")
+    planner = start_planner(strict)
+    add_nodes(objects.node("spot", labels={"karpenter.sh/capacity-type": "spot"}))
+    api.create(objects.deployment("web", namespace, replicas=1))
+    planner.wait_metric("tradewind_planned_pods_total", 1, outcome="unplaced")
+    for service in (tradewind, planner):
+        service.configure({})
+    assert set(outcomes.bound_nodes(api, namespace, 1).values()) == {"spot"}
+
+
+def test_nothing_is_done_while_nothing_happens(api: Api, held: str, start_planner: StartPlanner) -> None:
+    """A quiet cluster is not asked and not planned for; a pod that waits is planned for once."""
+    planner = start_planner({"planner": {"holdSeconds": 3600}})
+    api.create(objects.pod("x", held))
+    outcomes.event(api, held, "x", "Unplaced")
+    before = _plans(planner)
+    time.sleep(2.5)  # longer than the planner looks at its own state, to see that it does nothing
+    assert _plans(planner) == before
+
+
+def _plans(planner: Planner) -> float:
+    return planner.metric("tradewind_plan_duration_seconds_count")
