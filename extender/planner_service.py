@@ -23,12 +23,11 @@ from extender.plan_events import PlanEvents
 from extender.plan_metrics import PlanMetrics
 from extender.plan_writer import Outcome, PlanWriter
 from extender.planning import Orders, Planning
+from extender.release import LEASE
 from extender.server import Server, serve
 from extender.source import Source
 from extender.upkeep import Upkeep
 from planner.worker import Worker
-
-LEASE = "tradewind-planner"
 
 # Nothing is asked of the cluster then: only whether a plan has run out, or a pod was held for too long.
 _LOOK_SECONDS = 1.0
@@ -90,7 +89,8 @@ class PlannerService:
         self._source.cache.tell()
 
     async def _run(self, server: Server) -> None:
-        async with ApiWrites(_api(self._source)) as writes:
+        api = _api(self._source)
+        async with ApiWrites(api, permitted=lambda: self._leader.leading) as writes:
             writer = PlanWriter(writes, self._metrics)
             events = PlanEvents(writes, self._metrics)
             welcome = f"Tradewind plans for {self._source.name}\n  look  {server.url}/metrics for Prometheus"
