@@ -10,9 +10,11 @@ from planner.batch import Batch, PolicyOf, make_batch
 from planner.binding import assignment_of, valid_order
 from planner.greedy import greedy
 from planner.plan import Plan, make_plan
-from planner.problem import Assignment
+from planner.pools import growth
+from planner.problem import Assignment, Outcome, Problem, placed_counts
 from planner.reasons import reasons
-from planner.worker import Worker
+from planner.settings import PoolTemplate
+from planner.worker import Result, Worker
 
 
 @dataclass(frozen=True)
@@ -21,6 +23,8 @@ class Planned:
     batch: Batch
     assignment: Assignment
     failure: str  # why the solvers' part is missing, empty if it is not
+    pools: Mapping[str, str]  # namespace/name of pods without a place to the pool that could grow for them
+    new_nodes: Mapping[str, int]  # of each pool, for all of these
 
 
 def plan(
@@ -33,17 +37,42 @@ def plan(
     patience: float = 0.0,
     favour: Mapping[str, int] | None = None,
     expires_at: float = math.inf,
+    pools: Sequence[PoolTemplate] = (),
 ) -> Planned:
     """The greedy placement, bettered by the worker within so many seconds; without a worker as it is.
 
     `patience` is for so many seconds more while a pod is without a place; `favour` as `planner.selection`
-    says, by UID.
+    says, by UID. `pools` are planned on for the pods that found no place, in as many seconds again.
     """
     batch = make_batch(snapshot, pods, policy_of, favour)
-    assignment, engine, failure = greedy(batch.problem), "greedy", ""
-    if worker is not None and batch.groups:
-        (assignment, engine), failure = worker.solve(batch.problem, assignment, seconds, patience)
+    (assignment, engine), failure = _solved(batch.problem, worker, seconds, patience)
     order = valid_order(batch.problem, assignment)
     assignment = assignment_of(order)
     unplaced = {**batch.refused, **reasons(batch, assignment)}
-    return Planned(make_plan(batch, order, unplaced, engine, expires_at), batch, assignment, failure)
+    grown = growth(
+        pools,
+        _left(batch, assignment) if pools else (),
+        batch.snapshot.nodes.cluster.namespaces.values(),
+        policy_of,
+        lambda problem: _solved(problem, worker, seconds).outcome.assignment,
+    )
+    return Planned(make_plan(batch, order, unplaced, engine, expires_at), batch, assignment, failure, *grown)
+
+
+def _solved(problem: Problem, worker: Worker | None, seconds: float, patience: float = 0.0) -> Result:
+    floor = greedy(problem)
+    if worker is None or not problem.classes:
+        return Result(Outcome(floor, "greedy"), "")
+    return worker.solve(problem, floor, seconds, patience)
+
+
+def _left(batch: Batch, assignment: Assignment) -> list[Pod]:
+    """Those that no node had room for; without alternatives, of which the second is to wait."""
+    counts = placed_counts(batch.problem, assignment)
+    chosen = {index for each in batch.problem.choices for index in each.classes}
+    return [
+        pod
+        for index, group in enumerate(batch.groups)
+        if index not in chosen
+        for pod in group.pods[counts[index] :]
+    ]

@@ -40,14 +40,15 @@ def add(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     served = source.choose(options.cluster, None)
     served.start()
-    policies = (config.read(options.config) if options.config else config.DEFAULT).policies()
+    document = config.read(options.config) if options.config else config.DEFAULT
+    policies, pools = document.policies(), document.planner.pools
     started = time.monotonic()
     worker = Worker()
     try:
         snapshot, pods = served.cache.snapshot(), served.cache.all_pods()
         for pod in pods:
             wishes.read(pod)  # a running planner goes on without such a pod; a file can be put right
-        planned = plan(snapshot, pods, policies.of, worker, options.seconds)
+        planned = plan(snapshot, pods, policies.of, worker, options.seconds, pools=pools)
         seconds = time.monotonic() - started
         bound = worker.lower_bound(planned.batch.problem, planned.assignment, _BOUND_SECONDS)
     except TradewindError as error:
@@ -62,10 +63,12 @@ def run(options: argparse.Namespace) -> None:
 
 def _json(planned: Planned, bound: float | None, seconds: float) -> str:
     plan = planned.plan
+    grown = {"pools": dict(planned.pools), "newNodes": dict(planned.new_nodes)} if planned.pools else {}
     return json.dumps(
         {
             "placements": {each.pod: each.node for each in plan.placements},
             "unplaced": dict(plan.unplaced),
+            **grown,
             "nodesUsed": plan.nodes_used,
             "hourlyCost": round(plan.hourly_cost, 6),
             "lowerBound": None if bound is None else round(bound, 6),
@@ -85,6 +88,9 @@ def _table(planned: Planned, bound: float | None, seconds: float) -> str:
         rows = [("UNPLACED", "REASON"), *sorted(plan.unplaced.items())]
         width = max(len(pod) for pod, _ in rows)
         lines += ["", *(f"{pod:<{width}}  {reason}" for pod, reason in rows)]
+    for pool, count in sorted(planned.new_nodes.items()):
+        pods = sum(each == pool for each in planned.pools.values())
+        lines += ["", f"Nodes to add to pool {pool}: {count}, for {pods} of these pods."]
     return "\n".join(
         [
             *lines,

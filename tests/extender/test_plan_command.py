@@ -43,6 +43,22 @@ def test_the_table_is_for_people(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "1 pods placed, 1 not" in output
 
 
+def test_pools_that_could_grow_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    document = tmp_path / "tradewind.yaml"
+    document.write_text(
+        "apiVersion: tradewind.dev/v1alpha1\nkind: TradewindConfiguration\nplanner:\n  pools:\n"
+        "    - {name: big, resources: {cpu: 16, memory: 64Gi}, price: 2}\n"
+    )
+    path = _file(tmp_path, [pod("large").requests(cpu="9"), pod("larger").requests(cpu="99")])
+    command = ["plan", "--cluster", str(path), "--config", str(document)]
+    main([*command, "-o", "json"])
+    told = json.loads(capsys.readouterr().out)
+    assert (told["pools"], told["newNodes"]) == ({"default/large": "big"}, {"big": 1})
+    assert told["unplaced"].keys() == {"default/large", "default/larger"}
+    main(command)
+    assert "Nodes to add to pool big: 1, for 1 of these pods." in capsys.readouterr().out
+
+
 def test_an_empty_batch_is_a_plan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main(["plan", "--cluster", str(_file(tmp_path, [pod("on").requests(cpu="1").on("dear")])), "-o", "json"])
     told = json.loads(capsys.readouterr().out)
