@@ -3,6 +3,7 @@
 As few writes a pod as the API server allows (tried on 1.36): `pods/status` takes the nomination and the
 annotation together but leaves the gate; the pod itself takes the annotation and the gate together but leaves
 the nomination. So a pod behind our gate costs two writes, or one without a nomination, and any other pod one.
+kube-scheduler tries a pod that an extender had rejected again after either.
 """
 
 import asyncio

@@ -15,14 +15,16 @@ class Asked(NamedTuple):
     path: str
     body: Any
     headers: Mapping[str, str]
+    query: Mapping[str, str] = {}
 
 
 class Reply(NamedTuple):
-    """`status` 0 breaks the connection."""
+    """`status` 0 breaks the connection; without a body the answer is a Status with the message."""
 
     status: int = 200
     message: str = ""
     headers: Mapping[str, str] = {}
+    body: Any = None
 
 
 Answering = Callable[[Asked], Awaitable[Reply]]
@@ -46,9 +48,8 @@ class ApiServer:
         self._under_way += 1
         self.at_once = max(self.at_once, self._under_way)
         try:
-            asked = Asked(
-                request.method, request.path, msgspec.json.decode(await request.read()), request.headers
-            )
+            body = msgspec.json.decode(await request.read() or b"null")
+            asked = Asked(request.method, request.path, body, request.headers, request.query)
             self.asked.append(asked)
             await asyncio.sleep(0)
             reply = await self.answer(asked)
@@ -57,8 +58,8 @@ class ApiServer:
         if not reply.status:
             assert request.transport
             request.transport.abort()
-        body = msgspec.json.encode({"kind": "Status", "code": reply.status, "message": reply.message})
-        return web.Response(body=body, status=reply.status or 500, headers=reply.headers)
+        said = reply.body or {"kind": "Status", "code": reply.status, "message": reply.message}
+        return web.Response(body=msgspec.json.encode(said), status=reply.status or 500, headers=reply.headers)
 
 
 @asynccontextmanager
