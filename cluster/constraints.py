@@ -1,11 +1,16 @@
 """What a pod demands of where it runs, in a form that compares and hashes: equal demands, equal values."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from typing import NamedTuple
 
 import msgspec
 
 from cluster.selectors import Selector, canonical, matches, selector_of
+from cluster.shared import MOST_KEPT, Shared
 from cluster.wire import (
+    NULL,
+    Affinity,
     NodeAffinity,
     NodeSelectorTerm,
     PodAffinity,
@@ -55,17 +60,48 @@ class HostPort(msgspec.Struct, frozen=True, gc=False):
         )
 
 
-def node_terms(affinity: NodeAffinity | None) -> tuple[NodeSelectorTerm, ...] | None:
-    required = affinity.required_during_scheduling_ignored_during_execution if affinity else None
-    return None if required is None else required.node_selector_terms or ()
+class Placement(NamedTuple):
+    """The required terms of an affinity."""
+
+    node_terms: tuple[NodeSelectorTerm, ...] | None = None  # one of them must match; None asks for nothing
+    pod_terms: tuple[PodTerm, ...] = ()
+    anti_terms: tuple[PodTerm, ...] = ()
 
 
-def pod_terms(affinity: PodAffinity | None, namespace: str, labels: Mapping[str, str]) -> tuple[PodTerm, ...]:
+_ANYWHERE = Placement()
+_read_affinity = Shared(Affinity, lambda affinity: affinity or Affinity(), "spec.affinity")
+_read_constraints: Shared[tuple[SpreadConstraint, ...]] = Shared(
+    tuple[SpreadConstraint, ...], lambda constraints: constraints or (), "spec.topologySpreadConstraints"
+)
+
+
+def read_affinity(part: msgspec.Raw, namespace: str, labels: Mapping[str, str]) -> Placement:
     """`labels` are those that matchLabelKeys and mismatchLabelKeys are still to be looked up in.
 
     The API server writes what they say into the selectors when it stores a pod, and nobody looks again: for a
     pod that it stored there are none, whatever labels the pod has since got.
     """
+    return _ANYWHERE if part is NULL else _placement(bytes(part), namespace, tuple(labels.items()))
+
+
+@lru_cache(MOST_KEPT)
+def _placement(part: bytes, namespace: str, labels: tuple[tuple[str, str], ...]) -> Placement:
+    affinity = _read_affinity(msgspec.Raw(part))
+    return Placement(
+        _node_terms(affinity.node_affinity),
+        _pod_terms(affinity.pod_affinity, namespace, dict(labels)),
+        _pod_terms(affinity.pod_anti_affinity, namespace, dict(labels)),
+    )
+
+
+def _node_terms(affinity: NodeAffinity | None) -> tuple[NodeSelectorTerm, ...] | None:
+    required = affinity.required_during_scheduling_ignored_during_execution if affinity else None
+    return None if required is None else required.node_selector_terms or ()
+
+
+def _pod_terms(
+    affinity: PodAffinity | None, namespace: str, labels: Mapping[str, str]
+) -> tuple[PodTerm, ...]:
     terms = affinity.required_during_scheduling_ignored_during_execution if affinity else None
     return tuple(_pod_term(term, namespace, labels) for term in terms or ())
 
@@ -92,17 +128,22 @@ def _label_keys(
     return (Requirement(key, operator, (labels[key],)) for key in keys or () if key in labels)
 
 
-def spreads(constraints: Iterable[SpreadConstraint] | None, labels: Mapping[str, str]) -> tuple[Spread, ...]:
+def read_spreads(part: msgspec.Raw, labels: Mapping[str, str]) -> tuple[Spread, ...]:
+    return () if part is NULL else _spreads(bytes(part), tuple(labels.items()))
+
+
+@lru_cache(MOST_KEPT)
+def _spreads(part: bytes, labels: tuple[tuple[str, str], ...]) -> tuple[Spread, ...]:
     return tuple(
         Spread(
             topology_key=each.topology_key,
             max_skew=each.max_skew,
-            selector=_spread_selector(each, labels),
+            selector=_spread_selector(each, dict(labels)),
             min_domains=each.min_domains or 1,
             honor_node_affinity=each.node_affinity_policy != "Ignore",
             honor_taints=each.node_taints_policy == "Honor",
         )
-        for each in constraints or ()
+        for each in _read_constraints(msgspec.Raw(part))
         if each.when_unsatisfiable == "DoNotSchedule"
     )
 

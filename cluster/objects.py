@@ -5,21 +5,24 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from cluster.constraints import HostPort, PodTerm, Spread, host_ports, node_terms, pod_terms, spreads
+from cluster.constraints import HostPort, PodTerm, Spread, host_ports, read_affinity, read_spreads
 from cluster.errors import QuantityError, UnreadableObjectError
 from cluster.quantity import amount
-from cluster.requests import pod_limits, pod_requests, read_nanos
+from cluster.requests import pod_sizes, read_nanos
+from cluster.shared import Shared
 from cluster.wire import (
-    Affinity,
     Metadata,
     NamespaceObject,
     NodeCondition,
     NodeObject,
     NodeSelectorTerm,
+    NodeSpec,
+    NodeStatus,
     OwnerReference,
     PodObject,
     PodSpec,
     PodStatus,
+    RawQuantities,
     Taint,
     Toleration,
 )
@@ -39,6 +42,7 @@ _GANG_ANNOTATION = ANNOTATION_PREFIX + "gang"
 DEFAULT_SCHEDULER = "default-scheduler"
 
 _FINISHED = frozenset({"Succeeded", "Failed"})
+_NO_ANNOTATIONS: Mapping[str, str] = {}  # one for all
 
 # What bytes that are no such object end in; a RecursionError comes from brackets nested too deep.
 _UNREADABLE = (msgspec.MsgspecError, QuantityError, UnicodeDecodeError, RecursionError)
@@ -119,22 +123,46 @@ _namespace_decoder = msgspec.json.Decoder(NamespaceObject)
 _identity_decoder = msgspec.json.Decoder(_Identified)
 
 
+def _allocatable(quantities: RawQuantities | None) -> Mapping[str, int]:
+    nanos = read_nanos(quantities, "the allocatable resources")
+    return {resource: amount(resource, value) for resource, value in nanos.items()}
+
+
+def _controller(owners: Iterable[OwnerReference] | None) -> OwnerReference | None:
+    return next((owner for owner in owners or () if owner.controller), None)
+
+
+_read_labels: Shared[Mapping[str, str]] = Shared(
+    dict[str, str], lambda labels: labels or {}, "metadata.labels"
+)
+_read_owner = Shared(tuple[OwnerReference, ...], _controller, "metadata.ownerReferences")
+_read_allocatable = Shared(RawQuantities, _allocatable, "status.allocatable")
+_read_node_selector: Shared[Mapping[str, str]] = Shared(
+    dict[str, str], lambda labels: labels or {}, "spec.nodeSelector"
+)
+_read_tolerations: Shared[tuple[Toleration, ...]] = Shared(
+    tuple[Toleration, ...], lambda tolerations: tolerations or (), "spec.tolerations"
+)
+
+
 def read_node(data: bytes | msgspec.Raw) -> Node:
     try:
         node = _node_decoder.decode(data)
-        nanos = read_nanos(node.status.allocatable if node.status else None, "the allocatable resources")
+        labels = _read_labels(node.metadata.labels)
+        status = node.status or NodeStatus()
+        allocatable = _read_allocatable(status.allocatable)
     except _UNREADABLE as error:
         raise UnreadableObjectError(f"{error} in {_named(data, 'node')}") from error
-    spec = node.spec
+    spec = node.spec or NodeSpec()
     return Node(
         name=_name(node.metadata, "node"),
-        labels=node.metadata.labels or {},
+        labels=labels,
         annotations=_ours(node.metadata.annotations),
-        allocatable={resource: amount(resource, value) for resource, value in nanos.items()},
-        taints=(spec.taints or ()) if spec else (),
-        unschedulable=bool(spec and spec.unschedulable),
-        conditions=_holding(node.status.conditions) if node.status and node.status.conditions else (),
-        provider_id=(spec.provider_id or "") if spec else "",
+        allocatable=allocatable,
+        taints=spec.taints or (),
+        unschedulable=bool(spec.unschedulable),
+        conditions=_holding(status.conditions) if status.conditions else (),
+        provider_id=spec.provider_id or "",
     )
 
 
@@ -152,43 +180,44 @@ def _holding(conditions: Iterable[NodeCondition]) -> tuple[str, ...]:
 
 def read_pod(data: bytes | msgspec.Raw) -> Pod:
     try:
-        pod = _pod_decoder.decode(data)
-        spec = pod.spec or PodSpec()
-        status = pod.status or PodStatus()
-        requests = pod_requests(spec, status)
-        limits = pod_limits(spec)
+        return _pod(_pod_decoder.decode(data))
     except _UNREADABLE as error:
         raise UnreadableObjectError(f"{error} in {_named(data, 'pod')}") from error
-    metadata = pod.metadata
+
+
+def _pod(pod: PodObject) -> Pod:
+    metadata, spec, status = pod.metadata, pod.spec or PodSpec(), pod.status or PodStatus()
     name = _name(metadata, "pod")
-    namespace = metadata.namespace or "default"
-    labels = metadata.labels or {}
+    namespace = sys.intern(metadata.namespace or "default")
+    labels = _read_labels(metadata.labels)
+    annotations = _ours(metadata.annotations)
     unmerged = {} if metadata.creation_timestamp else labels  # stored by the API server, or from a file
-    affinity = spec.affinity or Affinity()
+    sizes = pod_sizes(spec, status)
+    affinity = read_affinity(spec.affinity, namespace, unmerged)
     return Pod(
         namespace=namespace,
         name=name,
         uid=metadata.uid or f"{namespace}/{name}",  # files written by hand have none
         labels=labels,
-        annotations=_ours(metadata.annotations),
-        requests=requests,
-        limits=limits,
-        node_name=spec.node_name or "",
+        annotations=annotations,
+        requests=sizes.requests,
+        limits=sizes.limits,
+        node_name=sys.intern(spec.node_name or ""),
         priority=spec.priority or 0,
-        priority_class=spec.priority_class_name or "",
-        owner=next((owner for owner in metadata.owner_references or () if owner.controller), None),
+        priority_class=sys.intern(spec.priority_class_name or ""),
+        owner=_read_owner(metadata.owner_references),
         created=metadata.creation_timestamp or "",
         finished=status.phase in _FINISHED,
         deleting=metadata.deletion_timestamp is not None,
-        node_selector=spec.node_selector or {},
-        node_terms=node_terms(affinity.node_affinity),
-        tolerations=spec.tolerations or (),
+        node_selector=_read_node_selector(spec.node_selector),
+        node_terms=affinity.node_terms,
+        tolerations=_read_tolerations(spec.tolerations),
         host_ports=host_ports(spec),
-        affinity=pod_terms(affinity.pod_affinity, namespace, unmerged),
-        anti_affinity=pod_terms(affinity.pod_anti_affinity, namespace, unmerged),
-        spreads=spreads(spec.topology_spread_constraints, labels),
-        gang=_gang(spec, metadata),
-        gates=tuple(gate.name for gate in spec.scheduling_gates or ()),
+        affinity=affinity.pod_terms,
+        anti_affinity=affinity.anti_terms,
+        spreads=read_spreads(spec.topology_spread_constraints, labels),
+        gang=_gang(spec, labels, annotations),
+        gates=tuple([gate.name for gate in spec.scheduling_gates or ()]),
         scheduler_name=sys.intern(spec.scheduler_name or DEFAULT_SCHEDULER),
         nominated="" if spec.node_name else status.nominated_node_name or "",
     )
@@ -196,10 +225,11 @@ def read_pod(data: bytes | msgspec.Raw) -> Pod:
 
 def read_namespace(data: bytes | msgspec.Raw) -> Namespace:
     try:
-        namespace = _namespace_decoder.decode(data)
+        metadata = _namespace_decoder.decode(data).metadata
+        labels = _read_labels(metadata.labels)
     except _UNREADABLE as error:
         raise UnreadableObjectError(f"{error} in {_named(data, 'namespace')}") from error
-    return Namespace(name=_name(namespace.metadata, "namespace"), labels=namespace.metadata.labels or {})
+    return Namespace(name=_name(metadata, "namespace"), labels=labels)
 
 
 def read_identity(data: bytes | msgspec.Raw) -> Identity:
@@ -215,21 +245,22 @@ def _name(metadata: Metadata, kind: str) -> str:
     return metadata.name
 
 
-def _gang(spec: PodSpec, metadata: Metadata) -> str:
+def _gang(spec: PodSpec, labels: Mapping[str, str], annotations: Mapping[str, str]) -> str:
     return (
         (spec.scheduling_group and spec.scheduling_group.pod_group_name)
-        or (metadata.labels or {}).get(_GANG_LABEL)
-        or (metadata.annotations or {}).get(_GANG_ANNOTATION)
+        or labels.get(_GANG_LABEL)
+        or annotations.get(_GANG_ANNOTATION)
         or ""
     )
 
 
-def _ours(annotations: Mapping[str, str] | None) -> dict[str, str]:
-    return {
+def _ours(annotations: Mapping[str, str] | None) -> Mapping[str, str]:
+    ours = {
         key: value
         for key, value in (annotations or {}).items()
         if key.startswith(ANNOTATION_PREFIX) or key == DELETION_COST
     }
+    return ours or _NO_ANNOTATIONS
 
 
 def _named(data: bytes | msgspec.Raw, kind: str) -> str:

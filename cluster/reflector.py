@@ -3,6 +3,7 @@
 import logging
 import threading
 import time
+from operator import attrgetter
 
 from kubernetes.client import ApiClient
 
@@ -60,7 +61,7 @@ def _resources(cache: Cache) -> tuple[Resource, ...]:
     return (
         Resource(
             name="nodes",
-            key=lambda identity: identity.name,
+            key=attrgetter("name"),
             read=read_node,
             apply=cache.apply_node,
             remove=cache.remove_node,
@@ -69,7 +70,7 @@ def _resources(cache: Cache) -> tuple[Resource, ...]:
         ),
         Resource(
             name="pods",
-            key=lambda identity: identity.uid,
+            key=attrgetter("uid"),
             read=read_pod,
             apply=cache.apply_pod,
             remove=cache.remove_pod,
@@ -79,7 +80,7 @@ def _resources(cache: Cache) -> tuple[Resource, ...]:
         ),
         Resource(
             name="namespaces",
-            key=lambda identity: identity.name,
+            key=attrgetter("name"),
             read=read_namespace,
             apply=cache.apply_namespace,
             remove=cache.remove_namespace,

@@ -6,32 +6,71 @@ huge pages; the overhead of the runtime class comes on top. For a running pod th
 largest of the wanted, the allocated and the actual amount counts, unless the resize was found infeasible.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+import msgspec
 
 from cluster.errors import QuantityError
 from cluster.quantity import amount, parse_nanos
-from cluster.wire import Container, ContainerStatus, PodSpec, PodStatus, RawQuantities
+from cluster.shared import MOST_KEPT, Shared
+from cluster.wire import NULL, Container, ContainerStatus, PodSpec, PodStatus, RawQuantities, ResourceLists
 
 Nanos = dict[str, int]
+Amounts = Mapping[str, int]
+
+_read_lists = Shared(ResourceLists, lambda lists: lists or ResourceLists())
+_read_quantities: Shared[RawQuantities] = Shared(RawQuantities, lambda quantities: quantities or {})
 
 
-def pod_requests(spec: PodSpec, status: PodStatus) -> dict[str, int]:
-    """Resource name to amount, in the units of `cluster.quantity.amount`; "pods" is always 1."""
+class Sizes(NamedTuple):
+    """Resource name to amount, in the units of `cluster.quantity.amount`."""
+
+    requests: Amounts  # "pods" is always 1
+    limits: Amounts  # of a pod to be placed; a resource that nothing limits is left out
+
+
+_known: dict[Hashable, Sizes] = {}
+
+
+def pod_sizes(spec: PodSpec, status: PodStatus) -> Sizes:
+    """Counted once for all pods that say the same."""
+    key = (
+        tuple([(each.name, each.restart_policy, bytes(each.resources)) for each in _containers(spec)]),
+        len(spec.containers or ()),
+        spec.overhead is NULL or bytes(spec.overhead),
+        spec.resources is NULL
+        or (bytes(spec.resources), bytes(status.resources), bytes(status.allocated_resources)),
+        tuple(
+            [
+                (each.name, bytes(each.resources), bytes(each.allocated_resources))
+                for each in _container_states(status)
+            ]
+        ),
+        _resize_infeasible(status),
+    )
+    sizes = _known.get(key)
+    if sizes is None:
+        if len(_known) >= MOST_KEPT:
+            _known.clear()
+        sizes = _known[key] = Sizes(_requests(spec, status), _limits(spec))
+    return sizes
+
+
+def _requests(spec: PodSpec, status: PodStatus) -> Amounts:
     nanos = _container_sum(spec, running=lambda c: _effective(status, c), starting=_spec_requests)
     nanos.update(_pod_level(spec, status))
-    _add(nanos, read_nanos(spec.overhead, "the overhead"))
+    _add(nanos, _quantities(spec.overhead, "the overhead"))
     requests = {resource: amount(resource, value) for resource, value in nanos.items()}
     requests["pods"] = 1
     return requests
 
 
-def pod_limits(spec: PodSpec) -> dict[str, int]:
-    """The same for the limits of a pod to be placed; a resource that nothing limits is left out."""
+def _limits(spec: PodSpec) -> Amounts:
     nanos = _container_sum(spec, running=_spec_limits, starting=_spec_limits)
-    if spec.resources is not None:
-        at_pod_level = read_nanos(spec.resources.limits, "the pod")
-        nanos.update({name: value for name, value in at_pod_level.items() if _has_pod_level(name)})
-    for resource, value in read_nanos(spec.overhead, "the overhead").items():
+    at_pod_level = read_nanos(_lists(spec.resources, "the pod").limits, "the pod")
+    nanos.update({name: value for name, value in at_pod_level.items() if _has_pod_level(name)})
+    for resource, value in _quantities(spec.overhead, "the overhead").items():
         if nanos.get(resource):
             nanos[resource] += value
     return {resource: amount(resource, value) for resource, value in nanos.items()}
@@ -40,6 +79,24 @@ def pod_limits(spec: PodSpec) -> dict[str, int]:
 def read_nanos(quantities: RawQuantities | None, owner: str) -> Nanos:
     """Parse a resource list; an error names the quantity, its resource and its owner."""
     return {resource: _nanos(raw, resource, owner) for resource, raw in (quantities or {}).items()}
+
+
+def _lists(part: msgspec.Raw, owner: str) -> ResourceLists:
+    try:
+        return _read_lists(part)
+    except msgspec.MsgspecError as error:
+        raise QuantityError(f"{error} of the resources of {owner}") from error
+
+
+def _quantities(part: msgspec.Raw, owner: str) -> Nanos:
+    try:
+        return read_nanos(_read_quantities(part), owner)
+    except msgspec.MsgspecError as error:
+        raise QuantityError(f"{error} of {owner}") from error
+
+
+def _containers(spec: PodSpec) -> Iterable[Container]:
+    return (*(spec.containers or ()), *(spec.init_containers or ()))
 
 
 def _nanos(raw: str | float | None, resource: str, owner: str) -> int:
@@ -73,15 +130,17 @@ def _container_sum(
 
 
 def _pod_level(spec: PodSpec, status: PodStatus) -> Nanos:
-    if spec.resources is None:
-        return {}
-    wanted = read_nanos(spec.resources.requests, "the pod")
-    if status.resources is not None:
-        actual = read_nanos(status.resources.requests, "the pod's status")
-        allocated = read_nanos(status.allocated_resources, "the pod's allocated resources")
+    wanted = read_nanos(_lists(spec.resources, "the pod").requests, "the pod")
+    if wanted and _is_there(status.resources):
+        actual = read_nanos(_lists(status.resources, "the pod's status").requests, "the pod's status")
+        allocated = _quantities(status.allocated_resources, "the pod's allocated resources")
         largest = _largest(status, wanted, actual, allocated)
         wanted = {resource: largest.get(resource, 0) for resource in wanted}
     return {resource: value for resource, value in wanted.items() if _has_pod_level(resource)}
+
+
+def _is_there(part: msgspec.Raw) -> bool:
+    return part != NULL
 
 
 def _has_pod_level(resource: str) -> bool:
@@ -89,23 +148,23 @@ def _has_pod_level(resource: str) -> bool:
 
 
 def _spec_requests(container: Container) -> Nanos:
-    requests = container.resources.requests if container.resources else None
-    return read_nanos(requests, f'container "{container.name}"')
+    owner = f'container "{container.name}"'
+    return read_nanos(_lists(container.resources, owner).requests, owner)
 
 
 def _spec_limits(container: Container) -> Nanos:
-    limits = container.resources.limits if container.resources else None
-    return read_nanos(limits, f'container "{container.name}"')
+    owner = f'container "{container.name}"'
+    return read_nanos(_lists(container.resources, owner).limits, owner)
 
 
 def _effective(status: PodStatus, container: Container) -> Nanos:
     wanted = _spec_requests(container)
     state = next((s for s in _container_states(status) if s.name == container.name), None)
-    if state is None or state.resources is None:
+    if state is None or not _is_there(state.resources):
         return wanted
     owner = f'the status of container "{container.name}"'
-    actual = read_nanos(state.resources.requests, owner)
-    return _largest(status, wanted, actual, read_nanos(state.allocated_resources, owner))
+    actual = read_nanos(_lists(state.resources, owner).requests, owner)
+    return _largest(status, wanted, actual, _quantities(state.allocated_resources, owner))
 
 
 def _container_states(status: PodStatus) -> Iterator[ContainerStatus]:

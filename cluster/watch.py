@@ -47,7 +47,7 @@ class Resource:
     """What is listed, and where it goes."""
 
     name: str
-    key: Callable[[Identity], str | None]
+    key: Callable[[Any], str | None]  # of an object as it is read, or of its identity
     read: Callable[[msgspec.Raw], Any]
     apply: Callable[[Any], None]
     remove: Callable[[str], None]
@@ -144,10 +144,12 @@ class Watch:
         for page in self._pages():
             version = page.metadata.resource_version
             for item in page.items or ():
-                key = self._key(self._identity(item))
+                found = self._read(item)
+                # Where it is unreadable, it keeps its key and so the version of before.
+                key = self._resource.key(found if found is not None else self._identity(item))
                 if key:
-                    keys.add(key)  # also when the rest is unreadable: then the version of before stays
-                    objects.append(self._read(item))
+                    keys.add(key)
+                    objects.append(found)
         self._replace(objects, keys)
         self._silent_watches = 0
         return version
@@ -235,8 +237,8 @@ class Watch:
         except UnreadableObjectError:
             return Identity()
 
-    def _key(self, identity: Identity) -> str:
-        key = self._resource.key(identity)
+    def _key(self, found: Any) -> str:
+        key: str | None = self._resource.key(found)
         if not key:
             self._left_out("an object that does not say which it is")
         return key or ""

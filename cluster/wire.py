@@ -11,6 +11,9 @@ import msgspec
 RawQuantities = Mapping[str, str | int | float | None]
 """Quantities as they stand in the JSON; people and some clients write bare numbers, and null is zero."""
 
+NULL = msgspec.Raw(b"null")
+"""For parts that many objects have alike, which cluster.shared reads: the same bytes, the same value."""
+
 
 class OwnerReference(msgspec.Struct, frozen=True, gc=False):
     kind: str = ""
@@ -23,10 +26,9 @@ class Metadata(msgspec.Struct, rename="camel", gc=False):
     name: str = ""
     namespace: str | None = None
     uid: str | None = None
-    labels: dict[str, str] | None = None
+    labels: msgspec.Raw = NULL
     annotations: dict[str, str] | None = None
-    resource_version: str | None = None
-    owner_references: tuple[OwnerReference, ...] | None = None
+    owner_references: msgspec.Raw = NULL
     creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
 
@@ -118,7 +120,7 @@ class NodeCondition(msgspec.Struct, gc=False):
 
 
 class NodeStatus(msgspec.Struct, gc=False):
-    allocatable: RawQuantities | None = None
+    allocatable: msgspec.Raw = NULL
     conditions: list[NodeCondition] | None = None
 
 
@@ -135,15 +137,15 @@ class ResourceLists(msgspec.Struct, gc=False):
 
 class Container(msgspec.Struct, rename="camel", gc=False):
     name: str = ""
-    resources: ResourceLists | None = None
+    resources: msgspec.Raw = NULL
     restart_policy: str | None = None
     ports: list[Port] | None = None
 
 
 class ContainerStatus(msgspec.Struct, rename="camel", gc=False):
     name: str = ""
-    resources: ResourceLists | None = None
-    allocated_resources: RawQuantities | None = None
+    resources: msgspec.Raw = NULL
+    allocated_resources: msgspec.Raw = NULL
 
 
 class Condition(msgspec.Struct, gc=False):
@@ -162,15 +164,15 @@ class SchedulingGate(msgspec.Struct, gc=False):
 class PodSpec(msgspec.Struct, rename="camel", gc=False):
     containers: list[Container] | None = None
     init_containers: list[Container] | None = None
-    overhead: RawQuantities | None = None
-    resources: ResourceLists | None = None
+    overhead: msgspec.Raw = NULL
+    resources: msgspec.Raw = NULL
     node_name: str | None = None
     priority: int | None = None
     priority_class_name: str | None = None
-    node_selector: dict[str, str] | None = None
-    affinity: Affinity | None = None
-    tolerations: tuple[Toleration, ...] | None = None
-    topology_spread_constraints: list[SpreadConstraint] | None = None
+    node_selector: msgspec.Raw = NULL
+    affinity: msgspec.Raw = NULL
+    tolerations: msgspec.Raw = NULL
+    topology_spread_constraints: msgspec.Raw = NULL
     scheduling_group: SchedulingGroup | None = None
     scheduling_gates: tuple[SchedulingGate, ...] | None = None
     scheduler_name: str | None = None
@@ -182,8 +184,8 @@ class PodStatus(msgspec.Struct, rename="camel", gc=False):
     conditions: list[Condition] | None = None
     container_statuses: list[ContainerStatus] | None = None
     init_container_statuses: list[ContainerStatus] | None = None
-    resources: ResourceLists | None = None
-    allocated_resources: RawQuantities | None = None
+    resources: msgspec.Raw = NULL
+    allocated_resources: msgspec.Raw = NULL
 
 
 class PodObject(msgspec.Struct, gc=False):

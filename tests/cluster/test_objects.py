@@ -97,6 +97,18 @@ def test_bare_numbers_are_quantities() -> None:
     }
 
 
+def test_pods_of_one_workload_share_what_they_have_alike() -> None:
+    web = pod("web-0").label("app", "web").requests(cpu=1).limits(cpu=2).owner("ReplicaSet", "web", "1")
+    web = web.anti_affinity("zone", {"app": "web"}).node_selector("disk", "ssd")
+    web = web.field("spec", "tolerations", value=[{"operator": "Exists"}])
+    first = web.on("a").build()
+    second = web.on("b").uid("other").field("metadata", "name", value="web-1").build()
+    for part in ("labels", "requests", "limits", "owner", "anti_affinity", "node_selector", "tolerations"):
+        assert getattr(first, part)
+        assert getattr(first, part) is getattr(second, part), part
+    assert (second.name, second.uid, second.node_name) == ("web-1", "other", "b")
+
+
 def test_names_and_labels_in_any_script() -> None:
     read = pod("a").label("größe", "大").annotation("tradewind.dev/é", "🐳").build()
     assert read.labels == {"größe": "大"}
@@ -114,7 +126,16 @@ def test_a_pod_without_uid_and_namespace_is_still_one_of_its_kind() -> None:
         (pod("a").label("k", "v").field("metadata", "labels", "k", value=1), "labels[...]` in pod default/a"),
         (pod("a").field("spec", "containers", value={}), "got `object` - at `$.spec.containers` in pod "),
         (pod("a").field("spec", "priority", value="high"), "$.spec.priority` in pod default/a"),
-        (pod("a").requests(cpu=True), "requests[...]` in pod default/a"),
+        (
+            pod("a").requests(cpu=True),
+            '`$.requests[...]` of the resources of container "main" in pod default/a',
+        ),
+        (pod("a").field("spec", "overhead", value=[]), "got `array` of the overhead in pod default/a"),
+        (pod("a").field("spec", "tolerations", value={}), "$.spec.tolerations` in pod default/a"),
+        (
+            pod("a").field("spec", "affinity", value={"nodeAffinity": 1}),
+            "$.spec.affinity.nodeAffinity` in pod",
+        ),
         (pod("a").field("metadata", "name", value=""), "a pod without metadata.name"),
         (pod("a").field("metadata", "name", value=3), "$.metadata.name` in a pod without readable metadata"),
         (pod("a").without("metadata"), "missing required field `metadata` in a pod"),

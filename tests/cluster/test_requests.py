@@ -216,6 +216,43 @@ def test_a_bad_quantity_is_named_with_its_place(built: PodBuilder, message: str)
     assert message in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        pytest.param(
+            web.container(cpu=2).field("spec", "containers", 1, "name", value="x"),
+            web.init(cpu=2).field("spec", "initContainers", 0, "name", value="x"),
+            id="beside or before",
+        ),
+        pytest.param(web.init(cpu=2), web.sidecar(cpu=2), id="before or all the time"),
+        pytest.param(web, web.overhead(cpu=1), id="with an overhead"),
+        pytest.param(web, web.pod_level(cpu=3), id="with requests of the pod"),
+        pytest.param(running, resized, id="with another actual size"),
+        pytest.param(
+            resized,
+            resized.field("status", "conditions", value=resize_pending("Infeasible")),
+            id="with a resize that is not possible",
+        ),
+        pytest.param(
+            running.field("status", "containerStatuses", value=[status("main", actual={}, allocated={})]),
+            running.field(
+                "status", "containerStatuses", value=[status("main", actual={}, allocated={"cpu": 9})]
+            ),
+            id="with another allocation",
+        ),
+        pytest.param(
+            whole.field("status", "resources", value={"requests": {"cpu": 1}}),
+            whole.field("status", "resources", value={"requests": {"cpu": 7}}),
+            id="with another actual size of the pod",
+        ),
+    ],
+)
+def test_pods_that_are_counted_otherwise_are_not_taken_for_each_other(
+    first: PodBuilder, second: PodBuilder
+) -> None:
+    assert first.build().requests != second.build().requests
+
+
 @given(pods(), resource_lists())
 def test_one_more_container_never_lowers_a_request(built: PodBuilder, more: dict[str, Quantity]) -> None:
     before = built.build().requests
