@@ -2,6 +2,7 @@
 
 import pytest
 
+from extender import cli
 from planner.note import GATE
 from tests.manifests.files import BASE, HOLD, Object, documents, pod_spec, read
 
@@ -46,6 +47,11 @@ def test_watchdog_goes_on_whatever_becomes_of_a_run() -> None:
     assert spec["jobTemplate"]["spec"]["backoffLimit"] == 0
     assert spec["jobTemplate"]["spec"]["activeDeadlineSeconds"] <= 300, "Forbid waits for its end"
     assert pod_spec("tradewind-watchdog")["restartPolicy"] == "Never"
+
+
+def test_watchdog_asks_for_what_the_command_understands() -> None:
+    (container,) = pod_spec("tradewind-watchdog")["containers"]
+    assert cli.parser().parse_args(container["args"]).if_stale == 120
 
 
 def test_watchdog_runs_the_version_of_the_rest() -> None:
