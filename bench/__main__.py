@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench import burst, contenders, goals, machine, report, scale, sync, tail, throughput
+from bench import burst, contenders, goals, machine, profile, report, scale, sync, tail, throughput
 from bench.contenders import Contender
 from bench.document import Document
 from bench.runs import Runs
@@ -20,7 +20,7 @@ _CHARTS = Path(__file__).parents[1] / "docs" / "img"
 _QUICK = (
     "The goals are meant for the sizes of the whole benchmark: this one shows only that everything works."
 )
-_PARTS = ["throughput", "burst", "scale", "tail", "sync"]
+_PARTS = ["throughput", "burst", "scale", "tail", "sync", "profile"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -82,6 +82,7 @@ def _measures(options: argparse.Namespace, say: Callable[[str], None]) -> dict[s
         "scale": lambda: scale.run(*sizes.scale_nodes, sizes.scale_pairs, runs),
         "tail": lambda: tail.run(sizes.tail_nodes, sizes.tail_pairs, plan.percentages, runs),
         "sync": lambda: sync.run(sizes.sync_nodes, sizes.sync_pods, runs),
+        "profile": lambda: profile.run(sizes.profile_nodes, sizes.profile_requests, say),
     }
 
 
@@ -89,8 +90,9 @@ def _summary(document: Document) -> str:
     rows, outcomes = document.figures(), document.outcomes()
     contest = ["", report.table(rows), report.LEGEND, report.warning(rows)] if rows else []
     burst_table = ["", document.burst.table(), burst.LEGEND] if document.burst else []
+    steps = ["", document.profile.table()] if document.profile else []
     met = ["", goals.table(outcomes), goals.conclusion(outcomes)] if outcomes else []
-    return "\n".join([*contest, *burst_table, *met])
+    return "\n".join([*contest, *burst_table, *steps, *met])
 
 
 def _parser() -> argparse.ArgumentParser:

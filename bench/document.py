@@ -14,6 +14,7 @@ import msgspec
 from bench import goals, report, svg
 from bench.burst import Bursts
 from bench.goals import Outcome, Spread
+from bench.profile import Profile
 from bench.scale import Scale
 from bench.service import VERBS
 from bench.sync import Sync
@@ -33,6 +34,7 @@ class Document:
     scale: Scale | None = None
     tail: Tail | None = None
     sync: Sync | None = None
+    profile: Profile | None = None
 
     @classmethod
     def read(cls, paths: Sequence[Path]) -> "Document":
@@ -84,6 +86,8 @@ class Document:
             blocks["throughput"] = report.table(self.figures())
         if self.burst:
             blocks["burst"] = self.burst.table()
+        if self.profile:
+            blocks["profile"] = self.profile.table()
         for name, block in blocks.items():
             text = _replaced(text, name, block)
         page.write_text(text)

@@ -17,6 +17,8 @@ class Sizes:
     tail_pairs: int
     sync_nodes: int
     sync_pods: int
+    profile_nodes: int
+    profile_requests: int
     runs: int
 
 
@@ -32,6 +34,8 @@ FULL = Sizes(
     tail_pairs=1_000,
     sync_nodes=5_000,
     sync_pods=50_000,
+    profile_nodes=5_000,
+    profile_requests=1_500,
     runs=3,
 )
 QUICK = Sizes(
@@ -46,5 +50,7 @@ QUICK = Sizes(
     tail_pairs=150,
     sync_nodes=200,
     sync_pods=2_000,
+    profile_nodes=500,
+    profile_requests=300,
     runs=1,
 )

@@ -10,6 +10,7 @@ from bench.burst import Burst, Bursts
 from bench.document import Document
 from bench.goals import Spread
 from bench.measurement import Case, Measurement
+from bench.profile import Profile
 from bench.scale import Run, Scale
 from bench.tail import Distribution, Tail
 from bench.tail import Run as TailRun
@@ -27,6 +28,8 @@ between
 <!-- throughput: written by `python -m bench --write-docs` -->
 <!-- end -->
 <!-- burst: written by `python -m bench --write-docs` -->
+<!-- end -->
+<!-- profile: written by `python -m bench --write-docs` -->
 <!-- end -->
 after
 """
@@ -81,6 +84,9 @@ def whole() -> Document:
             nodes=5,
             bursts=[burst("plain", 2.0, 4.0), burst("plain 100 %", 8.0, 9.0), burst("planned", 1.0, 1.0)],
         ),
+        profile=Profile(
+            nodes=5, requests=9, steps={"filter": {"a": 50.0, "b": 49.5, "c": 0.5}, "prioritize": {"a": 20.0}}
+        ),
         scale=Scale(small=10, large=20, runs=[Run(small_ms=1.0, large_ms=1.5, others_cores=0.0)]),
         tail=Tail(
             nodes=5,
@@ -118,6 +124,20 @@ def test_a_bursts_processes_are_charged_by_the_pod() -> None:
     assert [cell.strip() for cell in plain.strip("|").split("|")] == [
         *("plain", "50 (50..50)", "0.5 s", "40.0"),
         *("", "", "", "", "90.0", "0.00"),
+    ]
+
+
+def test_a_profile_sums_up_what_is_small() -> None:
+    parts = whole()
+    assert parts.profile
+    lines = [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in parts.profile.table().splitlines()
+    ]
+    assert lines[2:] == [
+        ["a", "50", "20"],
+        ["b", "50", ""],
+        ["less than a hundredth each", "0", "0"],  # half a microsecond
+        ["all", "100", "20"],
     ]
 
 
