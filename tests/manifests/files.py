@@ -52,11 +52,12 @@ def operations(path: Path) -> Object:
 
 
 def arguments() -> dict[str, list[str]]:
-    """Every way in which we start the service."""
+    """Every way in which we start the service, and the planner."""
     sidecar = operations(OVERLAYS / "second-scheduler" / "sidecar.yaml")
     tls = read(OVERLAYS / "kube-scheduler" / "tls.yaml")["spec"]["template"]["spec"]["containers"][0]
     return {
         "base": pod_spec()["containers"][0]["args"],
+        "planner": pod_spec("tradewind-planner")["containers"][0]["args"],
         "kube-scheduler": tls["args"],
         "second-scheduler": sidecar["/spec/template/spec/initContainers/0/args"],
         "image": json.loads(instruction("CMD")),

@@ -104,9 +104,12 @@ def test_shipped_configuration_is_accepted_and_means_the_defaults() -> None:
 
 @pytest.mark.parametrize("name", [name for name in ARGUMENTS if name != "image"])
 def test_configuration_is_mounted_as_a_directory_that_follows_changes(name: str) -> None:
-    (mount,) = [entry for entry in CONTAINERS["tradewind"]["volumeMounts"] if entry["name"] == "config"]
+    container, workload = (
+        ("planner", "tradewind-planner") if name == "planner" else ("tradewind", "tradewind")
+    )
+    (mount,) = [entry for entry in CONTAINERS[container]["volumeMounts"] if entry["name"] == "config"]
     (generated,) = read(BASE / "kustomization.yaml")["configMapGenerator"]
-    (volume,) = [entry for entry in pod_spec()["volumes"] if entry["name"] == "config"]
+    (volume,) = [entry for entry in pod_spec(workload)["volumes"] if entry["name"] == "config"]
     assert "subPath" not in mount
     config_file = served(name).config
     assert config_file.parent == PurePath(mount["mountPath"])
@@ -115,7 +118,13 @@ def test_configuration_is_mounted_as_a_directory_that_follows_changes(name: str)
     assert generated["options"]["disableNameSuffixHash"] is True
 
 
-@pytest.mark.parametrize("name", ARGUMENTS)
+def test_planner_is_probed_where_it_listens() -> None:
+    options = served("planner")
+    (probes,) = CONTAINERS["planner"]["ports"]
+    assert (options.probe_host, options.probe_port) == ("0.0.0.0", probes["containerPort"])  # noqa: S104  in a pod
+
+
+@pytest.mark.parametrize("name", [name for name in ARGUMENTS if name != "planner"])
 def test_service_listens_where_it_is_probed_and_called(name: str) -> None:
     ports = {port["name"]: port["containerPort"] for port in CONTAINERS["tradewind"]["ports"]}
     options = served(name)
