@@ -17,7 +17,7 @@ from scoring.filters.durable_floor import DurableFloor
 from scoring.filters.node_affinity import accepted
 from scoring.filters.taints import tolerable
 from scoring.policy import Policy
-from scoring.topology import matching, tally
+from scoring.topology import matching, tally, widened
 
 
 class Relations(TypedDict):
@@ -60,7 +60,7 @@ def _anti_affinity(cluster: Cluster, groups: Sequence[Group]) -> Iterator[Exclus
     bearers: dict[PodTerm, set[int]] = defaultdict(set)
     for index, group in enumerate(groups):
         for term in group.pod.anti_affinity:
-            bearers[term].add(index)
+            bearers[widened(term)].add(index)  # who keeps away from more holds by either reading
     for term, left in bearers.items():
         right = _matched(cluster, term, groups)
         if right:
@@ -93,8 +93,11 @@ def _conflicts(cluster: Cluster, groups: Sequence[Group]) -> Iterator[Exclusion]
 def _affinity(cluster: Cluster, groups: Sequence[Group]) -> Iterator[Attraction]:
     followers: dict[tuple[PodTerm, ...], set[int]] = defaultdict(set)
     for index, group in enumerate(groups):
-        if group.pod.affinity:
-            followers[group.pod.affinity].add(index)
+        terms = group.pod.affinity
+        if terms:
+            # By both readings of a namespace selector: who is the first by one need not be by the other.
+            for reading in dict.fromkeys((terms, tuple(widened(term) for term in terms))):
+                followers[reading].add(index)
     for terms, bearers in followers.items():
         targets = frozenset.intersection(*(_matched(cluster, term, groups) for term in terms))
         placed = set.intersection(*(set(matching(cluster, term)) for term in terms))

@@ -37,6 +37,12 @@ _FAVOUR_STEP = 16.0
 TIED = (PodAffinity, PodAntiAffinity, TopologySpread, DurableFloor)
 
 
+# A plan holds for every kube-scheduler, whichever way it reads namespace selectors.
+_IN_TREE: tuple[Filter, ...] = tuple(
+    PodAntiAffinity(widened_namespaces=True) if rule is PodAntiAffinity else rule() for rule in IN_TREE
+)
+
+
 @dataclass(frozen=True, eq=False)
 class Group:
     """The pods of a class, the first of which speaks for all."""
@@ -54,7 +60,7 @@ class Group:
         """All that holds for a pod of the class, kube-scheduler's own rules first."""
         theirs = {rule.name for rule in IN_TREE}
         ours = (rule for rule in self.policy.filters if rule.name not in theirs)
-        return (*(rule() for rule in IN_TREE), Leaving(), *ours)
+        return (*_IN_TREE, Leaving(), *ours)
 
 
 def pod_classes(
