@@ -5,17 +5,17 @@ copied only when somebody asks for one after a change.
 """
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict
 
 import msgspec
 import numpy as np
 
 from cluster.objects import Namespace, Node, Pod
 from cluster.placed import PlacedPods
-from cluster.snapshot import Cluster, Floats, Nodes, Offer, Snapshot, frozen
+from cluster.snapshot import Amounts, Cluster, Columns, Floats, Nodes, Offer, Snapshot, frozen
 from cluster.table import Mask, NodeTable
 
 _FIRST_RESOURCES = ("cpu", "memory", "ephemeral-storage", "pods")
@@ -30,7 +30,7 @@ class News(NamedTuple):
     openings: int = 0  # a node came, changed or went, or a pod left one
 
 
-class _OfferColumns(NamedTuple):
+class _OfferColumns(TypedDict):
     price: Floats
     median_price: Floats
     interruption_rate: Floats
@@ -52,6 +52,8 @@ class Cache:
         self._row_of: dict[str, int] = {}
         self._names: list[str] = []
         self._table: NodeTable | None = None  # as handed out, until a node changes
+        self._columns: Columns | None = None  # the same, until a node or the known resources change
+        self._moved = False  # pods have come or gone since
         self._pods: dict[str, Pod] = {}
         self._waiting: dict[str, Pod] = {}
         self._news = News()
@@ -59,6 +61,7 @@ class Cache:
         self._pods_on: dict[str, dict[str, Pod]] = {}
         self._placed = PlacedPods()
         self._namespaces: dict[str, Namespace] = {}
+        self._frozen_namespaces: Mapping[str, Namespace] | None = None  # as handed out, until one changes
         self._resource_rows = {name: row for row, name in enumerate(_FIRST_RESOURCES)}
         self._allocatable = np.zeros((len(_FIRST_RESOURCES), _FIRST_CAPACITY), np.int64)
         self._requested = np.zeros_like(self._allocatable)
@@ -109,7 +112,7 @@ class Cache:
                 return
             offer = self._offer_of(node)  # not ours, may fail: before anything is changed
             self._nodes[node.name] = node
-            self._table = None
+            self._table = self._columns = None
             row = self._row_of.get(node.name)
             if row is None:
                 row = self._append(node.name)
@@ -120,8 +123,7 @@ class Cache:
     def update_offers(self, nodes: Sequence[Node], offers: Floats) -> int:
         """Take new offers, (5, N) in the order of an Offer's fields, for nodes that are still as they were.
 
-        Readers see all of them at once. A snapshot that is up to date is not built anew: only these columns.
-        How many nodes have another offer now.
+        Readers see all of them at once. How many nodes have another offer now.
         """
         with self._changed:
             same = [index for index, node in enumerate(nodes) if self._nodes.get(node.name) is node]
@@ -133,13 +135,9 @@ class Cache:
             self._offers[:, rows] = after
             if (before[_DURABLE:] != after[_DURABLE:]).any():  # or leaving: pods may wait for the change
                 self._open()
-            snapshot = self._snapshot
-            current = snapshot is not None and snapshot.generation == self._generation
+            if self._columns is not None:
+                self._columns = replace(self._columns, **self._offer_columns())
             self._bump()
-            if snapshot is not None and current and not self._in_batch:
-                self._snapshot = Snapshot(
-                    generation=self._generation, nodes=self._with_offers(snapshot.nodes)
-                )
             return int(np.count_nonzero(news))
 
     def remove_node(self, name: str) -> None:
@@ -221,11 +219,13 @@ class Cache:
         with self._changed:
             if self._namespaces.get(namespace.name) != namespace:
                 self._namespaces[namespace.name] = namespace
+                self._frozen_namespaces = None
                 self._bump()
 
     def remove_namespace(self, name: str) -> None:
         with self._changed:
             if self._namespaces.pop(name, None) is not None:
+                self._frozen_namespaces = None
                 self._bump()
 
     def retain_nodes(self, names: Iterable[str]) -> None:
@@ -259,50 +259,48 @@ class Cache:
         return self._snapshot
 
     def _copy(self) -> Snapshot:
-        count = len(self._names)
+        """Nearly all changes are of pods: only what these touch is copied anew."""
         if self._table is None:
             self._table = NodeTable([self._nodes[name] for name in self._names])
-        offers = self._offer_columns()
-        nodes = Nodes(
+        if self._columns is None:
+            self._columns = self._new_columns()
+        elif self._moved:
+            self._columns = replace(self._columns, requested=self._frozen_requested())
+        self._moved = False
+        if self._frozen_namespaces is None:
+            self._frozen_namespaces = dict(self._namespaces)
+        cluster = Cluster(
+            table=self._table,
+            durable=self._columns.durable,
+            leaving=self._columns.leaving,
+            placed=self._placed.freeze(),
+            namespaces=self._frozen_namespaces,
+        )
+        nodes = Nodes(rows=self._columns.rows, columns=self._columns, cluster=cluster)
+        return Snapshot(generation=self._generation, nodes=nodes)
+
+    def _new_columns(self) -> Columns:
+        count = len(self._names)
+        return Columns(
             rows=frozen(np.arange(count)),
             resource_rows=dict(self._resource_rows),
             allocatable=frozen(self._allocatable[:, :count].copy()),
-            requested=frozen(self._requested[:, :count].copy()),
-            price=offers.price,
-            median_price=offers.median_price,
-            interruption_rate=offers.interruption_rate,
-            durable=offers.durable,
-            cluster=Cluster(
-                table=self._table,
-                durable=offers.durable,
-                leaving=offers.leaving,
-                placed=self._placed.freeze(),
-                namespaces=dict(self._namespaces),
-            ),
+            requested=self._frozen_requested(),
+            **self._offer_columns(),
         )
-        return Snapshot(generation=self._generation, nodes=nodes)
+
+    def _frozen_requested(self) -> Amounts:
+        return frozen(self._requested[:, : len(self._names)].copy())
 
     def _offer_columns(self) -> "_OfferColumns":
         price, median_price, interruption_rate, durable, leaving = self._offers[:, : len(self._names)]
-        return _OfferColumns(
-            price=frozen(price.copy()),
-            median_price=frozen(median_price.copy()),
-            interruption_rate=frozen(interruption_rate.copy()),
-            durable=frozen(durable.astype(np.bool_)),
-            leaving=frozen(leaving.astype(np.bool_)),
-        )
-
-    def _with_offers(self, nodes: Nodes) -> Nodes:
-        offers = self._offer_columns()
-        cluster = replace(nodes.cluster, durable=offers.durable, leaving=offers.leaving)
-        return replace(
-            nodes,
-            price=offers.price,
-            median_price=offers.median_price,
-            interruption_rate=offers.interruption_rate,
-            durable=offers.durable,
-            cluster=cluster,
-        )
+        return {
+            "price": frozen(price.copy()),
+            "median_price": frozen(median_price.copy()),
+            "interruption_rate": frozen(interruption_rate.copy()),
+            "durable": frozen(durable.astype(np.bool_)),
+            "leaving": frozen(leaving.astype(np.bool_)),
+        }
 
     def _append(self, name: str) -> int:
         row = len(self._names)
@@ -313,6 +311,7 @@ class Cache:
         return row
 
     def _grow(self, *, resources: int, nodes: int) -> None:
+        self._columns = None
         self._allocatable = np.pad(self._allocatable, ((0, resources), (0, nodes)))
         self._requested = np.pad(self._requested, ((0, resources), (0, nodes)))
         self._offers = np.pad(self._offers, ((0, 0), (0, nodes)))
@@ -336,7 +335,7 @@ class Cache:
 
     def _close_gap(self, row: int) -> None:
         """Move the last node into the row of a removed one: the order of nodes has no meaning."""
-        self._table = None
+        self._table = self._columns = None
         last = len(self._names) - 1
         for columns in (self._allocatable, self._requested, self._offers):
             columns[:, row] = columns[:, last]
@@ -376,6 +375,7 @@ class Cache:
     def _count(self, pod: Pod, *, sign: int) -> None:
         row = self._row_of.get(pod.node_name)
         if row is not None:
+            self._moved = True
             for resource, value in pod.requests.items():
                 resource_row = self._resource_row(resource)  # may replace the arrays: look them up after
                 self._requested[resource_row, row] += sign * value

@@ -16,7 +16,7 @@ from cluster.table import Mask, NodeTable, Rows
 Amounts = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-Number = TypeVar("Number", np.int64, np.float64, np.bool_)
+Number = TypeVar("Number", np.int64, np.float64, np.bool_, np.intp)
 
 
 class Offer(NamedTuple):
@@ -60,13 +60,13 @@ class Cluster:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Nodes:
-    """N nodes as columns; R resources as the rows of the two-dimensional ones.
+class Columns:
+    """All N nodes; R resources as the rows of the two-dimensional columns.
 
     Resource-major, because rules look at one resource of all nodes and not at all resources of one node.
     """
 
-    rows: Rows  # (N,) in the tables of `cluster`
+    rows: Rows  # (N,) 0, 1, 2, ...
     resource_rows: Mapping[str, int]
     allocatable: Amounts  # (R, N) cpu in millicores, all others in whole units
     requested: Amounts  # (R, N) the same units, by the pods on the node
@@ -74,37 +74,75 @@ class Nodes:
     median_price: Floats  # (N,) the same over a longer time
     interruption_rate: Floats  # (N,) how likely it is to vanish, 0..1
     durable: Mask  # (N,) not a spot node
-    cluster: Cluster
-
-    def __len__(self) -> int:
-        return self.rows.size
-
-    @cached_property
-    def names(self) -> tuple[str, ...]:
-        """Made when asked for: no rule needs them, and thousands of names take longer than all rules."""
-        return self.names_at(range(len(self)))
-
-    def names_at(self, indices: Iterable[int]) -> tuple[str, ...]:
-        names, rows = self.cluster.table.names, self.rows
-        return tuple(names[rows[index]] for index in indices)
+    leaving: Mask  # (N,) about to be taken away
 
     @cached_property
     def free(self) -> Amounts:
         """(R, N) what is left; negative where a node is overcommitted."""
         return frozen(self.allocatable - self.requested)
 
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Nodes:
+    """Some or all nodes of a cluster: each column is cut out of that of all nodes when a rule asks for it."""
+
+    rows: Rows  # (N,) in the columns and in the tables of `cluster`
+    columns: Columns  # of all nodes
+    cluster: Cluster
+
+    def __len__(self) -> int:
+        return self.rows.size
+
+    @property
+    def resource_rows(self) -> Mapping[str, int]:
+        return self.columns.resource_rows
+
+    @cached_property
+    def allocatable(self) -> Amounts:
+        return self._cut(self.columns.allocatable)
+
+    @cached_property
+    def requested(self) -> Amounts:
+        return self._cut(self.columns.requested)
+
+    @cached_property
+    def free(self) -> Amounts:
+        return self._cut(self.columns.free)
+
+    @cached_property
+    def price(self) -> Floats:
+        return self._cut(self.columns.price)
+
+    @cached_property
+    def median_price(self) -> Floats:
+        return self._cut(self.columns.median_price)
+
+    @cached_property
+    def interruption_rate(self) -> Floats:
+        return self._cut(self.columns.interruption_rate)
+
+    @cached_property
+    def durable(self) -> Mask:
+        return self._cut(self.columns.durable)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Made when asked for: no rule needs them, and thousands of names take longer than all rules."""
+        return self._named(self.rows)
+
+    def names_at(self, indices: Sequence[int]) -> tuple[str, ...]:
+        return self._named(self.rows.take(indices))
+
     def take(self, rows: Rows) -> "Nodes":
         """These rows as nodes of their own, in this order."""
-        return replace(
-            self,
-            rows=self.rows.take(rows),
-            allocatable=frozen(self.allocatable.take(rows, axis=1)),
-            requested=frozen(self.requested.take(rows, axis=1)),
-            price=frozen(self.price.take(rows)),
-            median_price=frozen(self.median_price.take(rows)),
-            interruption_rate=frozen(self.interruption_rate.take(rows)),
-            durable=frozen(self.durable.take(rows)),
-        )
+        return Nodes(rows=frozen(self.rows.take(rows)), columns=self.columns, cluster=self.cluster)
+
+    def _named(self, rows: Rows) -> tuple[str, ...]:
+        names = self.cluster.table.names
+        return tuple([names[row] for row in rows.tolist()])
+
+    def _cut(self, column: NDArray[Number]) -> NDArray[Number]:
+        return column if self.rows is self.columns.rows else frozen(column.take(self.rows, axis=-1))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -134,8 +172,9 @@ class Snapshot:
                 row = self.nodes.resource_rows.get(resource)  # None: no node has any, no rule asks
                 if row is not None:
                     requested[row, self.row_of[pod.node_name]] += by * amount
+        columns = replace(self.nodes.columns, requested=frozen(requested))
         cluster = replace(self.nodes.cluster, placed=self.nodes.cluster.placed.changed(changed, by))
-        return replace(self, nodes=replace(self.nodes, requested=frozen(requested), cluster=cluster))
+        return replace(self, nodes=replace(self.nodes, columns=columns, cluster=cluster))
 
 
 def frozen(column: NDArray[Number]) -> NDArray[Number]:

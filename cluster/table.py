@@ -5,6 +5,7 @@ A table lives as long as no node changes, so what it made for one request serves
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
+from operator import itemgetter
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -76,8 +77,10 @@ class NodeTable:
 
     def rows_of_all(self, names: Sequence[str]) -> Rows:
         """(len(names),) the row of each, -1 for one that is not there."""
+        if len(names) < 2:  # noqa: PLR2004  of one name itemgetter makes no tuple
+            return np.array([self.row_of.get(name, -1) for name in names], np.intp)
         try:
-            return np.fromiter(map(self.row_of.__getitem__, names), np.intp, len(names))
+            return np.fromiter(itemgetter(*names)(self.row_of), np.intp, len(names))
         except KeyError:
             return np.array([self.row_of.get(name, -1) for name in names], np.intp)
 

@@ -6,12 +6,12 @@ snapshot alive; words and sentences are made when somebody asks.
 """
 
 import time
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
 import numpy as np
-from cachetools import TTLCache
 
 from cluster.objects import Pod
 from cluster.snapshot import Floats, Nodes
@@ -105,11 +105,13 @@ class Decisions:
     """The newest decision for each pod; the oldest are forgotten by number and by age."""
 
     def __init__(self, most: int, age_seconds: float) -> None:
-        self._kept: TTLCache[tuple[str, str], Decision] = TTLCache(most, ttl=age_seconds)
+        self._most = most
+        self._age_seconds = age_seconds
+        self._kept: OrderedDict[tuple[str, str], Decision] = OrderedDict()  # the newest last
 
     def find(self, namespace: str, name: str) -> Decision | None:
-        found: Decision | None = self._kept.get((namespace, name))
-        return found
+        found = self._kept.get((namespace, name))
+        return found if found and time.time() - found.decided_at < self._age_seconds else None
 
     def filtered(
         self,
@@ -155,7 +157,11 @@ class Decisions:
         return found if found is not None and found.uid == pod.uid else None
 
     def _keep(self, pod: Pod, decision: Decision) -> None:
-        self._kept[pod.namespace, pod.name] = decision
+        key = (pod.namespace, pod.name)
+        self._kept[key] = decision
+        self._kept.move_to_end(key)
+        if len(self._kept) > self._most:
+            self._kept.popitem(last=False)
 
 
 def filter_decision(

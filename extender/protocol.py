@@ -94,7 +94,9 @@ _names_decoder = msgspec.json.Decoder(tuple[str, ...])
 _identity_decoder = msgspec.json.Decoder(_NodeIdentity)
 _encoder = msgspec.json.Encoder()
 
-_REMEMBERED = 16  # lists of node names, each of up to some hundred kilobytes
+_REMEMBERED = 16  # pods, and lists of node names, each of up to some hundred kilobytes
+_SCORE = b',"Score":  },'
+_TENS, _ONES = -4, -3  # where the digits go in it
 _NOTHING_FAILED = b',"FailedNodes":{},"FailedAndUnresolvableNodes":{},"Error":""}'
 
 
@@ -133,7 +135,7 @@ class BindRequest:
 def decode(body: bytes) -> Request:
     with _request_errors():
         args = _args_decoder.decode(body)
-        pod = _read_pod(args.pod)
+        pod = _read_pod(bytes(args.pod))
         raw_names = bytes(args.node_names)
         if raw_names != bytes(_NULL):
             return Request(pod, _decode_names(raw_names), raw_names)
@@ -149,7 +151,7 @@ def decode_preempt(body: bytes) -> PreemptRequest:
         args = _preempt_decoder.decode(body)
         whole = {node: _whole_victims(each) for node, each in (args.node_name_to_victims or {}).items()}
         meta = {node: _meta_victims(each) for node, each in (args.node_name_to_meta_victims or {}).items()}
-        return PreemptRequest(_read_pod(args.pod), whole | meta)
+        return PreemptRequest(_read_pod(bytes(args.pod)), whole | meta)
 
 
 def decode_bind(body: bytes) -> BindRequest:
@@ -160,7 +162,7 @@ def decode_bind(body: bytes) -> BindRequest:
 
 @lru_cache(maxsize=_REMEMBERED)
 def _decode_names(raw: bytes) -> tuple[str, ...]:
-    """Remembered, because prioritize is sent the same nodes as filter before it, and so are pods alike."""
+    """Remembered, because prioritize is sent the same nodes as filter before it, if none was rejected."""
     try:
         return _names_decoder.decode(raw)
     except msgspec.ValidationError as error:
@@ -175,8 +177,10 @@ def _request_errors() -> Iterator[None]:
         raise RequestError(str(error)) from error
 
 
-def _read_pod(data: msgspec.Raw) -> Pod:
-    if bytes(data) == b"null":
+@lru_cache(maxsize=_REMEMBERED)
+def _read_pod(data: bytes) -> Pod:
+    """Remembered, because prioritize is sent the same pod as filter before it."""
+    if data == b"null":
         raise RequestError("the request has no Pod")
     return read_pod(data)
 
@@ -231,15 +235,18 @@ def encode_priorities(names: Iterable[str], levels: Iterable[int]) -> bytes:
 
 
 def encode_known_priorities(table: NodeTable, rows: Rows, levels: NDArray[np.int64]) -> bytes:
-    """The same of nodes that are all in the table, put together from parts that are made once a table."""
-    parts: list[bytes] = _priorities(table)[levels, rows].tolist()
-    return b"[" + b",".join(parts) + b"]"
+    """The same of nodes that are all in the table: their entries are copied, and two digits set in each."""
+    entries = _entries(table)
+    answer = entries.take(rows, axis=0)
+    answer[:, _TENS] = np.where(levels == TOP, ord("1"), ord(" "))
+    answer[:, _ONES] = ord("0") + levels % TOP
+    return b"[" + answer.tobytes()[:-1] + b"]"
 
 
 @lru_cache(maxsize=2)
-def _priorities(table: NodeTable) -> NDArray[np.object_]:
-    """(11, N) the entry of each node at each level."""
-    return np.array(
-        [[_encoder.encode(_HostPriority(name, level)) for name in table.names] for level in range(TOP + 1)],
-        np.object_,
-    )
+def _entries(table: NodeTable) -> NDArray[np.uint8]:
+    """(N, W) the entry of each node and a comma, filled up with spaces to the same width."""
+    entries = [b'{"Host":%b' % _encoder.encode(name) for name in table.names]
+    width = max(map(len, entries), default=0)
+    text = b"".join(entry.ljust(width) + _SCORE for entry in entries)
+    return np.frombuffer(text, np.uint8).reshape(len(entries), width + len(_SCORE))

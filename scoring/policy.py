@@ -44,6 +44,8 @@ class Policy:
         rejections = []
         for rule in self.filters:
             passed = rule.feasible(pod, nodes)
+            if passed.all():
+                continue
             rows = np.flatnonzero(feasible & ~passed)
             if rows.size:
                 rejections.append(Rejection(rule, rows))

@@ -28,3 +28,8 @@ class Scorer(Protocol):
     name: ClassVar[str]
 
     def score(self, pod: Pod, nodes: Nodes) -> Scores: ...
+
+
+def clipped(scores: Scores) -> Scores:
+    """Within 0 and 1; numpy's own clip takes three times as long over some hundred nodes."""
+    return np.minimum(np.maximum(scores, 0), 1)

@@ -28,21 +28,23 @@ class TypeWish:
     policy: Policy = "required"
 
     def feasible(self, pod: Pod, nodes: Nodes) -> Mask:
-        if self._policy_of(pod) == "preferred":
+        wanted = self._wanted(pod)
+        if not wanted or self._policy_of(pod) == "preferred":
             return np.ones(len(nodes), np.bool_)
-        return self._having(pod, nodes)
+        return self._having(wanted, nodes)
 
     def score(self, pod: Pod, nodes: Nodes) -> Scores:
-        return self._having(pod, nodes).astype(np.float64)
+        wanted = self._wanted(pod)
+        return self._having(wanted, nodes).astype(np.float64) if wanted else np.ones(len(nodes))
+
+    def _wanted(self, pod: Pod) -> frozenset[str]:
+        return _alternatives(pod.annotations.get(ANNOTATION_PREFIX + self.wish, ""))
 
     def _policy_of(self, pod: Pod) -> str:
         own = pod.annotations.get(f"{ANNOTATION_PREFIX}{self.wish}-policy", "").strip().lower()
         return own if own in {"required", "preferred"} else self.policy
 
-    def _having(self, pod: Pod, nodes: Nodes) -> Mask:
-        wanted = _alternatives(pod.annotations.get(ANNOTATION_PREFIX + self.wish, ""))
-        if not wanted:
-            return np.ones(len(nodes), np.bool_)
+    def _having(self, wanted: frozenset[str], nodes: Nodes) -> Mask:
         mask = np.zeros(len(nodes), np.bool_)
         undecided = np.ones(len(nodes), np.bool_)
         for label in self.labels:

@@ -1,3 +1,4 @@
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -5,7 +6,7 @@ import numpy as np
 
 from cluster.objects import Pod
 from cluster.snapshot import Nodes
-from scoring.rules import Scores
+from scoring.rules import Scores, clipped
 
 # Rounding alone must not look like a move.
 _STILL = 1e-12
@@ -49,8 +50,8 @@ class Equivalence:
 
 def _deviation(shares: Scores) -> Scores:
     """(N,) 0 in balance, 1 where only one resource is left; a node with nothing left is in balance."""
-    length = np.sqrt((shares * shares).sum(axis=0))
+    length = np.sqrt(np.add.reduce(shares * shares))
     cosine = np.ones(shares.shape[1])
-    np.divide(shares.sum(axis=0), length * np.sqrt(len(shares)), out=cosine, where=length > 0)
-    worst = 1 - 1 / np.sqrt(len(shares))
-    return np.clip((1 - cosine) / worst, 0, 1) if worst > 0 else np.zeros(shares.shape[1])
+    np.divide(np.add.reduce(shares), length * math.sqrt(len(shares)), out=cosine, where=length > 0)
+    worst = 1 - 1 / math.sqrt(len(shares))
+    return clipped((1 - cosine) / worst) if worst > 0 else np.zeros(shares.shape[1])

@@ -6,7 +6,7 @@ import numpy as np
 from cluster.objects import Pod
 from cluster.snapshot import Nodes
 from scoring.formulas import Formula
-from scoring.rules import Scores
+from scoring.rules import Scores, clipped
 
 
 @dataclass(frozen=True)
@@ -27,14 +27,17 @@ class Price:
 
     def score(self, pod: Pod, nodes: Nodes) -> Scores:
         if self.formula == "literal":
-            return np.clip(1 - 1 / price_ratio(nodes), 0, 1)
+            return clipped(1 - 1 / price_ratio(nodes))
         cost = pod_cost(pod, nodes)
-        known = cost[~np.isnan(cost)]
-        if not known.size:
+        unknown = np.isnan(cost)
+        if unknown.all():
             return np.full(len(nodes), 0.5)
-        median = np.median(known)
-        cost = np.where(np.isnan(cost), median, cost)
-        return np.divide(median, median + cost, out=np.ones(len(nodes)), where=median + cost > 0)
+        some_unknown = unknown.any()
+        median = _median(cost[~unknown] if some_unknown else cost)
+        if some_unknown:
+            cost[unknown] = median
+        both = median + cost
+        return np.divide(median, both, out=np.ones(len(nodes)), where=both > 0)
 
 
 def price_ratio(nodes: Nodes) -> Scores:
@@ -52,10 +55,18 @@ def pod_cost(pod: Pod, nodes: Nodes) -> Scores:
     something too.
     """
     share = np.zeros(len(nodes))
-    for resource, request in pod.requests.items():
-        row = nodes.resource_rows.get(resource)
-        if row is not None and request > 0:
-            total = nodes.allocatable[row]
-            taken = np.divide(request, total, out=np.ones(len(nodes)), where=total > 0)
-            np.maximum(share, taken, out=share)
+    with np.errstate(divide="ignore"):  # of a resource that the node has none of, the pod takes all
+        for resource, request in pod.requests.items():
+            row = nodes.resource_rows.get(resource)
+            if row is not None and request > 0:
+                np.maximum(share, request / nodes.allocatable[row], out=share)
     return nodes.price * np.minimum(share, 1)
+
+
+def _median(costs: Scores) -> float:
+    """As numpy's own, which takes ten times as long over some hundred values."""
+    middle = costs.size // 2
+    if costs.size % 2:
+        return float(np.partition(costs, middle)[middle])
+    ordered = np.partition(costs, (middle - 1, middle))
+    return float(ordered[middle - 1] + ordered[middle]) / 2

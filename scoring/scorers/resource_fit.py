@@ -6,7 +6,7 @@ import numpy as np
 from cluster.objects import Pod
 from cluster.snapshot import Nodes
 from scoring.formulas import Formula
-from scoring.rules import Scores
+from scoring.rules import Scores, clipped
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class ResourceFit:
         for resource in self.resources:
             excess += _excess(resource, pod, nodes)
         mean = excess / max(1, len(self.resources))
-        return np.clip(mean if self.formula == "literal" else 1 - mean, 0, 1)
+        return clipped(mean if self.formula == "literal" else 1 - mean)
 
 
 def _excess(resource: str, pod: Pod, nodes: Nodes) -> Scores:
