@@ -44,8 +44,13 @@ def plan(
     `patience` is for so many seconds more while a pod is without a place; `favour` as `planner.selection`
     says, by UID. `pools` are planned on for the pods that found no place, in as many seconds again.
     """
-    batch = make_batch(snapshot, pods, policy_of, favour)
-    (assignment, engine), failure = _solved(batch.problem, worker, seconds, patience)
+    batch = make_batch(snapshot, pods, policy_of)
+    floor = greedy(batch.problem)
+    if favour and sum(floor.values()) < batch.problem.pods:
+        # Only now, as it divides classes, and the fewer there are the better are the plans.
+        batch = make_batch(snapshot, pods, policy_of, favour)
+        floor = greedy(batch.problem)
+    (assignment, engine), failure = _solved(batch.problem, floor, worker, seconds, patience)
     order = valid_order(batch.problem, assignment)
     assignment = assignment_of(order)
     unplaced = {**batch.refused, **reasons(batch, assignment)}
@@ -54,13 +59,14 @@ def plan(
         _left(batch, assignment) if pools else (),
         batch.snapshot.nodes.cluster.namespaces.values(),
         policy_of,
-        lambda problem: _solved(problem, worker, seconds).outcome.assignment,
+        lambda problem: _solved(problem, greedy(problem), worker, seconds).outcome.assignment,
     )
     return Planned(make_plan(batch, order, unplaced, engine, expires_at), batch, assignment, failure, *grown)
 
 
-def _solved(problem: Problem, worker: Worker | None, seconds: float, patience: float = 0.0) -> Result:
-    floor = greedy(problem)
+def _solved(
+    problem: Problem, floor: Assignment, worker: Worker | None, seconds: float, patience: float = 0.0
+) -> Result:
     if worker is None or not problem.classes:
         return Result(Outcome(floor, "greedy"), "")
     return worker.solve(problem, floor, seconds, patience)

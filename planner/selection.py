@@ -151,7 +151,7 @@ def _fitting(units: Iterable[_Unit], room: int, *, whole: bool = True) -> list[_
 
 def _share(asked: Mapping[str, int], tenant_share: float) -> float:
     """Pods; see `favour`."""
-    if not asked:
-        return 0
+    if len(asked) < 2:  # noqa: PLR2004  a share is of what others want too
+        return sum(asked.values())
     equal = sum(asked.values()) * min(tenant_share, 1 / len(asked))
     return max((count for count in asked.values() if count <= equal), default=max(equal, 1))

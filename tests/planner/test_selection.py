@@ -168,7 +168,7 @@ def test_favour_is_for_age_and_then_for_the_share() -> None:
 
 
 def test_one_tenant_alone_is_within_its_share() -> None:
-    assert set(favour(_pods("a", 8), {}, 30, 0.5).values()) <= {0, 1}
+    assert set(favour(_pods("a", 8), {}, 30, 0.5).values()) == {1}
     assert favour([], {}, 30, 0.5) == {}
 
 
@@ -215,6 +215,15 @@ def test_a_pod_that_waited_goes_before_many_that_did_not() -> None:
         outcomes = [Outcome(greedy(found.batch.problem), "greedy")]
         optimise(found.batch.problem, outcomes[0].assignment, 3, outcomes.append)
         assert sum(outcomes[-1].assignment.values()) == placed
+
+
+def test_favour_divides_no_class_while_there_is_room_for_all() -> None:
+    pods = copies(pod("p").requests(cpu="1"), "p", 6)
+    levels = {each.build().uid: number % 3 for number, each in enumerate(pods)}
+    for cores, classes in (("6", 1), ("5", 3)):
+        cache = filled([node("n").cpu(cores)], pods)
+        found = plan(cache.snapshot(), cache.all_pods(), policy_of, None, 1, favour=levels)
+        assert len(found.batch.groups) == classes
 
 
 def test_no_favour_outweighs_a_priority() -> None:
