@@ -6,7 +6,7 @@ The order of trust: what the node says of itself, the price table, Prometheus, w
 
 import math
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import NamedTuple
@@ -76,6 +76,8 @@ class Market:
         ] = {}  # of Prometheus: field of a quote to node to value
         self._evidence: Mapping[Pool, Evidence] = {}
         self._estimates = Estimates()
+        # For which version and estimates, and what came out then for nodes of which this and that is known.
+        self._settled: tuple[object, dict[Hashable, tuple[Offer, Codes]]] = None, {}
         self._edition = 0
         self._table = PriceTable()
         self.configure(settings or MarketSettings(), table or PriceTable())
@@ -117,11 +119,8 @@ class Market:
 
     def offer_of(self, node: Node) -> Offer:
         """On one node that came or changed; estimates are those of the last look at all nodes."""
-        facts = [self._facts_of(node)]
-        terms = self._settle(facts, self._told(facts))
-        self._origins[node.name] = terms.origins[:, 0]
-        price, median_price, rate, durable, leaving = terms.offers[:, 0].tolist()
-        return Offer(price, median_price, rate, bool(durable), bool(leaving))
+        offer, self._origins[node.name] = self._alike(self._facts_of(node))
+        return offer
 
     def offers(self, nodes: Sequence[Node]) -> Floats:
         """(5, N) on all nodes there are, in the order of an Offer's fields; forgets other nodes."""
@@ -176,11 +175,28 @@ class Market:
             known.listed = self._listed(known)
         return known
 
+    def _alike(self, facts: _Facts) -> tuple[Offer, Codes]:
+        """Settled once for all nodes of which the same is known: columns of one node take long."""
+        state, settled = (self.version, self._estimates), self._settled
+        if settled[0] != state:
+            settled = self._settled = state, {}
+        asked = tuple([quotes.get(facts.node.name) for quotes in self._quotes.values()])
+        key = facts.own, facts.listed, facts.pool, facts.kind, facts.notice, asked
+        known = settled[1]
+        if key not in known:
+            terms = self._settle([facts], self._told([facts]))
+            price, median_price, rate, durable, leaving = terms.offers[:, 0].tolist()
+            offer = Offer(price, median_price, rate, bool(durable), bool(leaving))
+            known[key] = offer, terms.origins[:, 0]
+        return known[key]
+
     def _listed(self, facts: _Facts) -> Quote:
         quote = self._table.quote(facts.node, facts.pool, facts.region)
         factor = math.prod(
             factor for selector, factor in self._discounts if matches(selector, facts.node.labels)
         )
+        if factor == 1:
+            return quote
         return quote._replace(price=quote.price * factor, median_price=quote.median_price * factor)
 
     def _settle(self, facts: Sequence[_Facts], told: Told) -> Terms:

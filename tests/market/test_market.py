@@ -49,6 +49,33 @@ def test_the_order_of_trust() -> None:
     )
 
 
+def test_one_node_gets_what_it_gets_among_all() -> None:
+    """Whatever changed since another node of the same kind got its offer."""
+    market = Market(table=_TABLE)
+    nodes = [
+        *(typed(name).build() for name in "ab"),
+        *(typed(name, "other").build() for name in "cd"),
+        typed("e").price(0.3).build(),
+        typed("f", "other").taint("karpenter.sh/disrupted").build(),
+        typed("g", spot=False).label("team", "shop").build(),
+    ]
+    discounts = MarketSettings(discounts=({"selector": "team=shop", "factor": 0.5},))  # type: ignore[arg-type]
+    changes = [
+        lambda: market.quote({"price": {"c": 0.5}}),
+        lambda: market.quote({"price": {"c": 0.9}, "interruption_rate": {"a": 0.3, "d": 0.4}}),
+        lambda: market.learn({pool_of(nodes[0]): Evidence(5, 100)}),
+        lambda: market.learn({pool_of(nodes[0]): Evidence(0.1, 900)}),
+        lambda: market.configure(discounts, _TABLE),
+        lambda: market.configure(discounts, PriceTable()),
+        market.forget_quotes,
+    ]
+    for change in changes:
+        change()
+        together = [tuple(column) for column in market.offers(nodes).T]
+        for each, expected in zip(nodes, together, strict=True):
+            assert tuple(market.offer_of(each)) == pytest.approx(expected, nan_ok=True)
+
+
 def test_a_label_tells_as_well_as_an_annotation() -> None:
     assert terms(Market(), node("a").label("tradewind.dev/price", "0.3"))[0].price == 0.3
 
