@@ -128,6 +128,7 @@ class Planning:
             patience=settings.place_seconds,
             favour=selection.favour(chosen, waited, settings.hold_seconds, settings.tenant_share),
             expires_at=float(round(now + settings.plan_seconds)),
+            pools=settings.pools,
         )
         orders = self._orders(planned, chosen, waited, settings, more=more)
         seconds = time.monotonic() - started
@@ -163,11 +164,16 @@ class Planning:
             waves.setdefault(each.wave, []).append(Order(pod_of[each.uid], written))
         named = {str(pod): pod for pod in chosen}
         unplaced = {named[name].uid: (named[name], why) for name, why in planned.plan.unplaced.items()}
-        overdue = _overdue([pod for pod, _ in unplaced.values()], waited, settings)
+        # An autoscaler does not look at pods that are held.
+        on_pools = [(named[name], pool) for name, pool in planned.pools.items() if named[name].gates]
+        overdue = _overdue(
+            [pod for pod, _ in unplaced.values() if str(pod) not in planned.pools], waited, settings
+        )
         return Orders(
             waves=[waves[number] for number in sorted(waves)],
-            let_go=overdue,
+            let_go=[*overdue, *(pod for pod, _ in on_pools)],
             overdue=overdue,
+            on_pools=on_pools,
             unplaced=unplaced,
             more=more,
         )

@@ -159,3 +159,17 @@ def test_anchors_and_followers_are_in_waves(world: World) -> None:
     world.add(follower, held("anchor").label("app", "anchor"))
     waves = [[order.pod.name for order in wave] for wave in world.decide().waves]
     assert waves == [["anchor"], ["follower"]]
+
+
+def test_a_held_pod_that_a_pool_could_grow_for_is_let_go_at_once(tmp_path: Path) -> None:
+    pool = {"name": "big", "resources": {"cpu": 8, "memory": "8Gi"}, "price": 1}
+    world = World(tmp_path / "settings.yaml", pools=[pool])
+    world.add(
+        held("fits"), held("large", 4), held("old", 4, seconds=60), held("larger", 40), waiting("free", 4)
+    )
+    orders = world.decide()
+    assert placed(orders).keys() == {"fits"}
+    assert {(each.name, name) for each, name in orders.on_pools} == {("large", "big"), ("old", "big")}
+    assert sorted(each.name for each in orders.let_go) == ["large", "old"]
+    assert unplaced(world, orders) == ["free", "large", "larger", "old"]
+    assert orders.overdue == []
