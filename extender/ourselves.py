@@ -4,6 +4,11 @@ import os
 import socket
 
 
+def switched_on(variable: str) -> bool:
+    """For manifests: overlays replace the arguments as a whole, but leave the environment alone."""
+    return os.environ.get(variable, "").lower() == "true"
+
+
 def namespace() -> str:
     return os.environ.get("POD_NAMESPACE", "tradewind-system")
 

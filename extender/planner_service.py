@@ -43,6 +43,7 @@ class PlannerOptions:
     probe_port: int
     config: Path | None
     lease_seconds: float = 15.0
+    learn: bool = False
 
 
 class PlannerService:
@@ -102,7 +103,8 @@ class PlannerService:
     def _background(self, writer: PlanWriter, events: PlanEvents) -> Iterator[Coroutine[None, None, None]]:
         yield self._upkeep.follow_files()
         yield self._upkeep.follow_prices()
-        yield self._upkeep.follow_learned(_api(self._source))
+        if self._options.learn:
+            yield self._upkeep.follow_learned(_api(self._source))
         yield self._plan(writer, events)
 
     async def _plan(self, writer: PlanWriter, events: PlanEvents) -> None:

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from extender import logs, source
+from extender import logs, ourselves, source
 from extender.planner_service import PlannerOptions, PlannerService
 
 _DEFAULT_PROBE_PORT = 8889
@@ -26,6 +26,12 @@ def add(command: argparse.ArgumentParser) -> None:
         help="port of probes and metrics (default: %(default)s)",
     )
     argument(
+        "--learn",
+        action="store_true",
+        default=ourselves.switched_on("TRADEWIND_LEARN"),
+        help="use the interruption rates that 'tradewind serve --learn' keeps; or TRADEWIND_LEARN=true",
+    )
+    argument(
         "--lease-seconds",
         type=float,
         default=15.0,
@@ -45,6 +51,7 @@ def run(options: argparse.Namespace) -> None:
             probe_port=options.probe_port,
             config=options.config,
             lease_seconds=options.lease_seconds,
+            learn=options.learn,
         ),
         source.choose(None, options.kubeconfig),
     )

@@ -1,13 +1,12 @@
 """`tradewind serve`."""
 
 import argparse
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
 from cluster.errors import TradewindError
-from extender import logs, source
+from extender import logs, ourselves, source
 from extender.serve import Options, Service
 from extender.tls import Certificates
 
@@ -51,20 +50,20 @@ def add(command: argparse.ArgumentParser) -> None:
     argument(
         "--bind",
         action="store_true",
-        default=_switched_on("TRADEWIND_BIND"),
+        default=ourselves.switched_on("TRADEWIND_BIND"),
         help="serve the bind verb: check once more, then bind (one replica only); or TRADEWIND_BIND=true",
     )
     argument(
         "--protect-floor",
         action="store_true",
-        default=_switched_on("TRADEWIND_PROTECT_FLOOR"),
+        default=ourselves.switched_on("TRADEWIND_PROTECT_FLOOR"),
         help="annotate replicas that a durable floor needs, so that scaling down spares them; or "
         "TRADEWIND_PROTECT_FLOOR=true",
     )
     argument(
         "--learn",
         action="store_true",
-        default=_switched_on("TRADEWIND_LEARN"),
+        default=ourselves.switched_on("TRADEWIND_LEARN"),
         help="learn how often nodes of a pool are taken away, and keep it in a ConfigMap",
     )
     argument(
@@ -131,8 +130,3 @@ def _certificates(options: argparse.Namespace) -> Certificates | None:
     if not options.tls_cert_file:
         return None
     return Certificates(options.tls_cert_file, options.tls_private_key_file, options.client_ca_file)
-
-
-def _switched_on(variable: str) -> bool:
-    """For manifests: overlays replace the arguments as a whole, but leave the environment alone."""
-    return os.environ.get(variable, "").lower() == "true"

@@ -60,12 +60,17 @@ def test_serve_names_what_it_cannot_use(
 
 
 @pytest.mark.parametrize(
-    ("variable", "option"),
-    [("TRADEWIND_BIND", "bind"), ("TRADEWIND_LEARN", "learn"), ("TRADEWIND_PROTECT_FLOOR", "protect_floor")],
+    ("command", "variable", "option"),
+    [
+        ("serve", "TRADEWIND_BIND", "bind"),
+        ("serve", "TRADEWIND_LEARN", "learn"),
+        ("serve", "TRADEWIND_PROTECT_FLOOR", "protect_floor"),
+        ("planner", "TRADEWIND_LEARN", "learn"),
+    ],
 )
 def test_manifests_may_switch_by_environment(
-    variable: str, option: str, monkeypatch: pytest.MonkeyPatch
+    command: str, variable: str, option: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert not getattr(parser().parse_args(["serve"]), option)
+    assert not getattr(parser().parse_args([command]), option)
     monkeypatch.setenv(variable, "true")
-    assert getattr(parser().parse_args(["serve"]), option)
+    assert getattr(parser().parse_args([command]), option)
