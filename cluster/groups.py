@@ -30,6 +30,7 @@ class GroupIndex:
     def __init__(self, groups: Iterable[PodGroup] = ()) -> None:
         self._known: dict[PodGroup, None] = {}
         self._by_namespace: dict[str, list[PodGroup]] = {}
+        self._by_owner: dict[str, list[PodGroup]] = {}
         self._by_label: dict[_Pair, list[PodGroup]] = {}
         self._repelling: dict[_Pair | None, dict[PodTerm, list[PodGroup]]] = {}
         for group in groups:
@@ -40,6 +41,7 @@ class GroupIndex:
             return
         self._known[group] = None
         self._by_namespace.setdefault(group.namespace, []).append(group)
+        self._by_owner.setdefault(group.owner_uid, []).append(group)
         for pair in group.labels:
             self._by_label.setdefault(pair, []).append(group)
         for term in group.anti_affinity:
@@ -65,6 +67,10 @@ class GroupIndex:
             return tuple(self._known)
         fewest = min(narrowed, key=lambda lists: sum(map(len, lists)))
         return [group for groups in fewest for group in groups]
+
+    def of_owner(self, uid: str) -> Sequence[PodGroup]:
+        """All groups of the pods of this controller, and some of which there are no pods any more."""
+        return self._by_owner.get(uid, ())
 
     def repelling(self, labels: Mapping[str, str]) -> Iterator[tuple[PodTerm, Sequence[PodGroup]]]:
         """Anti-affinity terms that can match a pod of these labels, with the groups that have them."""

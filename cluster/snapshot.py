@@ -39,13 +39,10 @@ class Cluster:
     placed: Placed
     namespaces: Mapping[str, Namespace]
 
-    @cached_property
-    def groups_of_owner(self) -> Mapping[str, Sequence[PodGroup]]:
-        """The controller's UID to the groups of its pods."""
-        found: dict[str, list[PodGroup]] = {}
-        for group in self.placed.groups:
-            found.setdefault(group.owner_uid, []).append(group)
-        return found
+    def groups_of_owner(self, uid: str) -> Sequence[PodGroup]:
+        """The groups of the pods of this controller."""
+        groups = self.placed.groups
+        return [group for group in self.placed.group_index.of_owner(uid) if group in groups]
 
     def namespace_labels(self, namespace: str) -> Mapping[str, str]:
         known = self.namespaces.get(namespace)

@@ -250,7 +250,7 @@ def _floors(nodes: Nodes, groups: Sequence[Group]) -> Iterator[Floor]:
             continue
         seen.add(owner.uid)
         classes = [i for i, each in enumerate(groups) if each.pod.owner and each.pod.owner.uid == owner.uid]
-        placed = [each for each in cluster.groups_of_owner.get(owner.uid, ()) if not each.deleting]
+        placed = [each for each in cluster.groups_of_owner(owner.uid) if not each.deleting]
         codes = np.where(cluster.durable, 0, 1)
         durable, spot = tally(cluster, placed, codes, 2).tolist()
         pods = sum(len(groups[i].pods) for i in classes)

@@ -81,7 +81,7 @@ def _replicas(owner_uid: str, nodes: Nodes) -> tuple[int, int]:
     """How many pods of the controller are on durable nodes, and on nodes at all; leaving ones don't count."""
     cluster = nodes.cluster
     durable = total = 0
-    for group in cluster.groups_of_owner.get(owner_uid, ()):
+    for group in cluster.groups_of_owner(owner_uid):
         if not group.deleting:
             rows, counts = cluster.counts(group)
             durable += int(counts[cluster.durable[rows]].sum())
