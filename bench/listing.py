@@ -34,7 +34,9 @@ def bound_pods(count: int, node_names: Sequence[str]) -> Iterator[Object]:
     for number, wanted in enumerate(workload.pods(count, NAMESPACE)):
         captured: Object = _CAPTURED["pod"]
         spec = captured["spec"] | {"nodeName": chance.choice(node_names)}
-        yield _pod(number, wanted, spec) | {"status": captured["status"]}
+        address = f"10.{number >> 16}.{number >> 8 & 255}.{number & 255}"
+        own = {"podIP": address, "podIPs": [{"ip": address}]}
+        yield _pod(number, wanted, spec) | {"status": captured["status"] | own}
 
 
 def waiting_pods(count: int) -> Iterator[Object]:
@@ -48,10 +50,16 @@ def waiting_pods(count: int) -> Iterator[Object]:
 
 def _pod(number: int, wanted: Object, spec: Object) -> Object:
     captured: Object = _CAPTURED["pod"]
-    container = spec["containers"][0] | {"resources": wanted["spec"]["containers"][0]["resources"]}
+    # Admission gives every pod a volume of its own for its token.
+    volume = {"name": f"kube-api-access-{number:05x}"}
+    container = spec["containers"][0] | {
+        "resources": wanted["spec"]["containers"][0]["resources"],
+        "volumeMounts": [spec["containers"][0]["volumeMounts"][0] | volume],
+    }
+    own = {"uid": _uid("pod", number), "resourceVersion": str(number + 1)}
     return {
-        "metadata": captured["metadata"] | wanted["metadata"] | {"uid": _uid("pod", number)},
-        "spec": spec | {"containers": [container]},
+        "metadata": captured["metadata"] | wanted["metadata"] | own,
+        "spec": spec | {"containers": [container], "volumes": [spec["volumes"][0] | volume]},
     }
 
 
