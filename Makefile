@@ -41,7 +41,7 @@ e2e: .venv/dev.stamp ## e2e tests, and the benchmark in small, on a local contro
 e2e-kind: .venv/dev.stamp ## The same e2e tests on a kind cluster (needs Docker and kind)
 	$(BIN)/pytest e2e --kind $(ARGS)
 
-bench: .venv/dev.stamp ## Measure everything against its goals, and draw the charts of docs/performance.md (about an hour)
+bench: .venv/dev.stamp ## Measure everything against its goals, and draw the charts of docs/performance.md (about 40 minutes)
 	$(BIN)/python -m e2e.binaries
 	$(BIN)/python -m bench $(ARGS)
 

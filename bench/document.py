@@ -57,31 +57,34 @@ class Document:
     def figures(self) -> list[report.Figures]:
         return [row for result in self.throughput or () for row in report.figures(result)]
 
-    def charts(self) -> Iterator[tuple[str, str]]:
-        """File names and what goes into them."""
+    def charts(self) -> Iterator[tuple[str, str, str]]:
+        """File names, titles, and what goes into the files."""
         if self.throughput:
-            yield "pods-per-second.svg", svg.bars("Pods a second by nodes", "pods/s", _speeds(self.figures()))
+            title = "Pods a second by nodes"
+            yield "pods-per-second.svg", title, svg.bars(title, "pods/s", _speeds(self.figures()))
         if self.burst:
             title = f"Pods a second in a burst of {self.burst.bursts[0].pods:,}"
-            yield "burst.svg", svg.bars(title, "pods/s", {f"{self.burst.nodes:,} nodes": self.burst.speeds()})
+            speeds = {f"{self.burst.nodes:,} nodes": self.burst.speeds()}
+            yield "burst.svg", title, svg.bars(title, "pods/s", speeds)
         if self.tail:
-            title = (
-                f"Time of an answer, {self.tail.nodes:,} nodes: alone, and with {EVENTS_A_SECOND} changes/s"
-            )
-            yield (
-                "latency.svg",
-                svg.curves(f"{title} and a planner at work", "milliseconds", _latencies(self.tail)),
-            )
+            load = f"with {EVENTS_A_SECOND} changes/s and a planner at work"
+            title = f"Time of an answer, {self.tail.nodes:,} nodes: alone, and {load}"
+            yield "latency.svg", title, svg.curves(title, "milliseconds", _latencies(self.tail))
 
     def draw(self, directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
-        for name, chart in self.charts():
+        for name, _, chart in self.charts():
             (directory / name).write_text(chart)
 
     def write_docs(self, page: Path = _PAGE) -> None:
         """Replaces the blocks of the page that are made of measurements, and the charts beside it."""
         text = page.read_text()
-        blocks = {"machine": _machine(self.machine), "goals": goals.table(self.outcomes())}
+        images = (f"![{title}](img/{name})" for name, title, _ in self.charts())
+        blocks = {
+            "machine": _machine(self.machine),
+            "goals": goals.table(self.outcomes()),
+            "charts": "\n\n".join(images),
+        }
         if self.throughput:
             blocks["throughput"] = report.table(self.figures())
         if self.burst:

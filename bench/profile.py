@@ -34,8 +34,8 @@ _ROOMS = ("extender", "scoring", "cluster", "market", "planner")
 _PODS_A_NODE = 2
 _WARM_UP = 20
 _INTERVAL_SECONDS = 0.001  # the kernel may make it a few times as long
-_LEAST_SHARE = 0.01
-_REST = "less than a hundredth each"
+_LEAST_SHARE = 0.02
+_REST = "less than a fiftieth each"
 
 
 @dataclass(frozen=True, kw_only=True)

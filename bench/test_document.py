@@ -25,6 +25,8 @@ before
 old
 <!-- end -->
 between
+<!-- charts: written by `python -m bench --write-docs` -->
+<!-- end -->
 <!-- throughput: written by `python -m bench --write-docs` -->
 <!-- end -->
 <!-- burst: written by `python -m bench --write-docs` -->
@@ -136,7 +138,7 @@ def test_a_profile_sums_up_what_is_small() -> None:
     assert lines[2:] == [
         ["a", "50", "20"],
         ["b", "50", ""],
-        ["less than a hundredth each", "0", "0"],  # half a microsecond
+        ["less than a fiftieth each", "0", "0"],  # half a microsecond
         ["all", "100", "20"],
     ]
 
@@ -153,6 +155,7 @@ def test_the_page_keeps_what_people_wrote(tmp_path: Path) -> None:
         "after",
     ]
     assert "| missed |" in text
+    assert "](img/latency.svg)" in text
     whole().write_docs(page)
     assert page.read_text() == text
     assert {path.name for path in (tmp_path / "img").iterdir()} == {
