@@ -114,9 +114,8 @@ class PlannerService:
                 await asyncio.sleep(_SYNC_SECONDS)
                 continue
             if self._leader.leading and self._worker.pid is None:
-                await asyncio.to_thread(
-                    self._worker.start
-                )  # so that no plan waits until the solvers are loaded
+                # So that no plan waits until the solvers are loaded.
+                await asyncio.to_thread(self._worker.start)
             news = await self._collect(seen)
             try:
                 more = await self._round(writer, events, news=news != seen)

@@ -117,8 +117,11 @@ class Planning:
             return Orders()
         started = time.monotonic()
         snapshot, pods = self._cache.state()
-        bound = [pod for pod in pods if not pod.waiting]
-        moving = [pod for pod in flying.values() if pod.uid not in {each.uid for each in bound}]
+        # Since they were chosen, some may have been bound.
+        waiting = {pod.uid for pod in pods if pod.waiting}
+        bound = [pod for pod in pods if pod.uid not in waiting]
+        chosen = [pod for pod in chosen if pod.uid in waiting]
+        moving = [pod for pod in flying.values() if pod.uid in waiting]
         planned = plan(
             snapshot.with_pods(moving),
             [*bound, *moving, *chosen],
