@@ -69,7 +69,8 @@ def _solved(
 ) -> Result:
     if worker is None or not problem.classes:
         return Result(Outcome(floor, "greedy"), "")
-    return worker.solve(problem, floor, seconds, patience)
+    complete = sum(floor.values()) == problem.pods
+    return worker.solve(problem, floor, seconds, 0.0 if complete else patience)
 
 
 def _left(batch: Batch, assignment: Assignment) -> list[Pod]:
