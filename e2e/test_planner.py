@@ -15,6 +15,7 @@ from e2e.tradewind import Planner, Tradewind
 
 _PLAN = "tradewind.dev/plan"
 _MANY = 300
+_ZONE = "topology.kubernetes.io/zone"
 
 pytestmark = pytest.mark.local_only
 
@@ -69,6 +70,51 @@ def test_a_plan_is_written_on_its_pods_and_followed(
         assert written["node"] == pod["spec"]["nodeName"]
         assert written["until"].endswith("Z")
     planner.wait_metric("tradewind_followed_plans_total", 4, outcome="planned")
+
+
+@pytest.mark.usefixtures("scheduling")
+def test_every_pod_is_bound_where_it_was_planned_although_the_order_matters(
+    api: Api, add_nodes: AddNodes, held: str, start_planner: StartPlanner
+) -> None:
+    """Spread with no more than one pod of skew, and followers of each of these pods."""
+    zones = {f"{zone}{number}": zone for zone in "abc" for number in range(4)}
+    add_nodes(*(objects.node(name, cpu="3", labels={_ZONE: zone}) for name, zone in zones.items()))
+    planner = start_planner({})
+    api.create_all(
+        [
+            *(_following(held, f"f-{number}") for number in range(12)),
+            *(_spread(held, f"s-{number}") for number in range(12)),
+        ]
+    )
+    outcomes.bound_nodes(api, held, 24)
+    for pod in pods_of(api, held):
+        assert json.loads(pod["metadata"]["annotations"][_PLAN])["node"] == pod["spec"]["nodeName"]
+    planner.wait_metric("tradewind_followed_plans_total", 24, outcome="planned")
+    events = api.read(f"/api/v1/namespaces/{held}/events")["items"]
+    assert [event["message"] for event in events if event["reason"] == "FailedScheduling"] == []
+
+
+def _spread(namespace: str, name: str) -> Object:
+    """As large as to be alone of its kind on a node, and level over the zones."""
+    alike = {"labelSelector": {"matchLabels": {"app": "s"}}}
+    level = {"topologyKey": _ZONE, "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule", **alike}
+    return objects.pod(
+        name,
+        namespace,
+        cpu="2",
+        labels={"app": "s"},
+        topologySpreadConstraints=[level],
+    )
+
+
+def _following(namespace: str, name: str) -> Object:
+    near = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "s"}}}
+    return objects.pod(
+        name,
+        namespace,
+        cpu="1",
+        affinity={"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [near]}},
+    )
 
 
 @pytest.mark.usefixtures("scheduling")
