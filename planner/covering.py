@@ -4,8 +4,9 @@ Opening node by node is blind to the end: the cheapest core is often in a node f
 to place. Here the whole set is chosen at once, then filled, and chosen again with what that taught.
 """
 
+import itertools
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +14,7 @@ from ortools.sat.python import cp_model
 
 from planner.bound import Relaxation, node_groups, relax
 from planner.greedy import fill, urgency
-from planner.problem import Assignment, Floats, Mask, Problem, placed_counts, value
+from planner.problem import Assignment, Floats, Mask, Problem, placed_counts
 from planner.repack import repack
 from planner.state import State
 
@@ -21,17 +22,16 @@ _ROUNDS = 6
 _RESOLUTION = 10**6
 _CHOICE_SECONDS = 0.2
 
+Report = Callable[[Assignment], object]
 
-def cover(problem: Problem, floor: Assignment, deadline: float) -> Assignment:
-    """The best of the floor and of what came of every round before the deadline.
+
+def cover(problem: Problem, floor: Assignment, deadline: float, report: Report) -> None:
+    """Report what comes of each round before the deadline.
 
     Slope scaling: no node can be filled to the brim, one too small for most pods least of all. Each round
     sees how full the nodes of each kind got, and the next one counts on no more than that.
     """
-    best = max(
-        floor, rounded(problem, floor, problem.in_use, deadline), key=lambda each: value(problem, each)
-    )
-    best_value = value(problem, best)
+    report(rounded(problem, floor, problem.in_use, deadline))
     groups = node_groups(problem)
     fullness = np.ones(len(groups))
     for _ in range(_ROUNDS):
@@ -44,10 +44,8 @@ def cover(problem: Problem, floor: Assignment, deadline: float) -> Assignment:
         open_rows = problem.in_use.copy()
         open_rows[rows] = True
         found = rounded(problem, floor, open_rows, deadline)
-        if value(problem, found) > best_value:
-            best, best_value = found, value(problem, found)
+        report(found)
         _learn(problem, groups, found, fullness)
-    return best
 
 
 def rounded(problem: Problem, floor: Assignment, open_rows: Mask, deadline: float) -> Assignment:
@@ -67,8 +65,8 @@ def rounded(problem: Problem, floor: Assignment, open_rows: Mask, deadline: floa
     state = State(problem)
     order = [i for i in urgency(problem) if not (state.ties[i] or _in_gang(problem, i))]
     size = np.maximum(problem.free[:, open_rows].max(axis=1, initial=1), 1)[:, None]
-    _follow(state, relaxed, order, open_rows, size)
-    for index in order:
+    _follow(state, relaxed, _until(deadline, order), open_rows, size)
+    for index in _until(deadline, order):
         _best_fit(state, index, open_rows, size)
     fill(state)
     while repack(state) and time.monotonic() < deadline:
@@ -76,7 +74,12 @@ def rounded(problem: Problem, floor: Assignment, open_rows: Mask, deadline: floa
     return state.assignment
 
 
-def _follow(state: State, relaxed: Relaxation, order: Sequence[int], open_rows: Mask, size: Floats) -> None:
+def _until(deadline: float, order: Iterable[int]) -> Iterator[int]:
+    """What is not reached in time is left to the greedy rule."""
+    return itertools.takewhile(lambda _: time.monotonic() < deadline, order)
+
+
+def _follow(state: State, relaxed: Relaxation, order: Iterable[int], open_rows: Mask, size: Floats) -> None:
     wanted = relaxed.flow.copy()
     for index in order:
         if index not in relaxed.lump_of:

@@ -1,9 +1,9 @@
-"""Which engine places what: small batches exactly, large ones by flow and covering, then window by window."""
+"""Which engine places what: small batches exactly, others by covering, then window by window."""
 
 import time
 from collections.abc import Callable
 
-from planner import covering, exact, flow, windows
+from planner import covering, exact, windows
 from planner.binding import assignment_of, valid_order
 from planner.greedy import fill
 from planner.problem import Assignment, Outcome, Problem, value
@@ -11,9 +11,6 @@ from planner.state import State
 
 # Variables up to which CP-SAT gets the whole batch at once.
 _WHOLE = 1500
-# Beyond so many pods a covering round takes too long; nodes are then small against the batch anyway.
-_COVERED = 5000
-
 
 Report = Callable[[Outcome], None]
 
@@ -35,10 +32,7 @@ def optimise(
         if best.is_no_better_than(proved):
             report(Outcome(best.assignment, "exact"))
         return
-    if problem.pods > _COVERED:
-        best.offer(flow.place(problem, started + seconds * 0.5), "flow")
-    else:
-        best.offer(covering.cover(problem, floor, started + seconds * 0.6), "covering")
+    covering.cover(problem, floor, started + seconds * 0.6, best.offer_cover)
     windows.improve(
         problem,
         best.assignment,
@@ -73,6 +67,9 @@ class _Best:
     @property
     def pods(self) -> int:
         return sum(self.assignment.values())
+
+    def offer_cover(self, assignment: Assignment) -> None:
+        self.offer(assignment, "covering")
 
     def offer_window(self, assignment: Assignment) -> None:
         self.offer(assignment, f"{self.engine.removesuffix('+windows')}+windows")

@@ -16,6 +16,9 @@ from planner.reasons import reasons
 from planner.settings import PoolTemplate
 from planner.worker import Result, Worker
 
+# Pods times nodes for each second: beyond, no solver was seen to better the greedy placement in its time.
+_REACH = 10_000_000
+
 
 @dataclass(frozen=True)
 class Planned:
@@ -25,6 +28,11 @@ class Planned:
     failure: str  # why the solvers' part is missing, empty if it is not
     pools: Mapping[str, str]  # namespace/name of pods without a place to the pool that could grow for them
     new_nodes: Mapping[str, int]  # of each pool, for all of these
+
+
+def within_reach(problem: Problem, seconds: float) -> bool:
+    """Whether the solvers can be expected to better the greedy placement in that time."""
+    return 0 < problem.pods * len(problem.node_names) <= _REACH * seconds
 
 
 def plan(
@@ -67,7 +75,7 @@ def plan(
 def _solved(
     problem: Problem, floor: Assignment, worker: Worker | None, seconds: float, patience: float = 0.0
 ) -> Result:
-    if worker is None or not problem.classes:
+    if worker is None or not within_reach(problem, seconds):
         return Result(Outcome(floor, "greedy"), "")
     complete = sum(floor.values()) == problem.pods
     return worker.solve(problem, floor, seconds, 0.0 if complete else patience)

@@ -21,8 +21,7 @@ def repack(state: State) -> bool:
 
 def _pods_on(state: State, row: int) -> list[tuple[int, int]]:
     """The classes on the node and their pods, the largest first."""
-    on = [(index, pods) for (index, at), pods in state.assignment.items() if at == row]
-    return sorted(on, key=lambda item: -float(state.problem.classes[item[0]].share[row]))
+    return sorted(state.on[row].items(), key=lambda item: -float(state.problem.classes[item[0]].share[row]))
 
 
 def _movable(state: State, on: Sequence[tuple[int, int]]) -> bool:

@@ -26,6 +26,7 @@ class State:
         self.free = problem.free.copy()
         self.used = problem.in_use.copy()
         self.assignment: dict[tuple[int, int], int] = {}
+        self.on: dict[int, dict[int, int]] = defaultdict(dict)  # the same by row, pods by class
         self.left = [each.count for each in problem.classes]
         self._pods_on = np.zeros(len(problem.node_names), np.int64)
         self._exclusions = [
@@ -117,10 +118,7 @@ class State:
         self.left[index] -= pods
         self._pods_on[row] += pods
         self.used[row] = problem.in_use[row] or self._pods_on[row] > 0
-        key = (index, row)
-        self.assignment[key] = self.assignment.get(key, 0) + pods
-        if not self.assignment[key]:
-            del self.assignment[key]
+        self._assign(index, row, pods)
         for kind, number in self.ties[index]:
             self._count(kind, number, index, row, pods)
 
@@ -132,9 +130,16 @@ class State:
         self._pods_on[rows] += pods
         self.used[rows] = problem.in_use[rows] | (self._pods_on[rows] > 0)
         for row, more in zip(rows.tolist(), pods.tolist(), strict=True):
-            self.assignment[index, row] = self.assignment.get((index, row), 0) + more
+            self._assign(index, row, more)
         for kind, number in self.ties[index]:
             self._count(kind, number, index, rows, pods)
+
+    def _assign(self, index: int, row: int, pods: int) -> None:
+        total = self.assignment.get((index, row), 0) + pods
+        if total:
+            self.assignment[index, row] = self.on[row][index] = total
+        else:
+            del self.assignment[index, row], self.on[row][index]
 
     def load(self, assignment: Assignment) -> "State":
         by_class: dict[int, tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))

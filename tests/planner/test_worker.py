@@ -97,3 +97,12 @@ def test_an_error_inside_the_solver_is_told(worker: Worker) -> None:
     result = worker.solve("no problem", {}, 1)  # type: ignore[arg-type]
     assert "the solver failed: AttributeError" in result.failure
     assert worker.solve(_boreas_b(), {}, 20).failure == ""
+
+
+def test_a_batch_that_is_too_large_for_the_time_is_not_sent(worker: Worker) -> None:
+    cache = filled([node("n")], copies(pod("p").requests(cpu="1"), "p", 3))
+    for seconds, engine in ((1e-9, "greedy"), (20.0, "exact")):
+        planned = plan(cache.snapshot(), cache.all_pods(), policy_of, worker, seconds)
+        assert planned.plan.engine == engine
+        assert planned.failure == ""
+        assert (worker.pid is None) == (engine == "greedy")
