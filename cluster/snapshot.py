@@ -127,8 +127,8 @@ class Nodes:
         """Made when asked for: no rule needs them, and thousands of names take longer than all rules."""
         return self._named(self.rows)
 
-    def names_at(self, indices: Sequence[int]) -> tuple[str, ...]:
-        return self._named(self.rows.take(indices))
+    def names_at(self, indices: Sequence[int] | slice) -> tuple[str, ...]:
+        return self._named(self.rows[indices])
 
     def take(self, rows: Rows) -> "Nodes":
         """These rows as nodes of their own, in this order."""

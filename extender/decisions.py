@@ -181,7 +181,7 @@ def filter_decision(
     filtering = Filtering(
         cluster_nodes=len(known),
         candidates=len(nodes) + len(unknown),
-        names=(*nodes.names_at(range(min(len(nodes), detail.candidates))), *unknown)[: detail.candidates],
+        names=(*nodes.names_at(slice(detail.candidates)), *unknown)[: detail.candidates],
         passed=passed.size,
         rejected=(*_rejected(pod, nodes, verdict, detail.examples), *_set_apart(apart, detail.examples)),
     )

@@ -6,7 +6,7 @@ import numpy as np
 from cluster.objects import Pod
 from cluster.snapshot import Nodes
 from scoring.formulas import Formula
-from scoring.rules import Scores, clipped
+from scoring.rules import Scores, clipped, shares
 
 
 @dataclass(frozen=True)
@@ -55,11 +55,10 @@ def pod_cost(pod: Pod, nodes: Nodes) -> Scores:
     something too.
     """
     share = np.zeros(len(nodes))
-    with np.errstate(divide="ignore"):  # of a resource that the node has none of, the pod takes all
-        for resource, request in pod.requests.items():
-            row = nodes.resource_rows.get(resource)
-            if row is not None and request > 0:
-                np.maximum(share, request / nodes.allocatable[row], out=share)
+    for resource, request in pod.requests.items():
+        row = nodes.resource_rows.get(resource)
+        if row is not None and request > 0:
+            np.maximum(share, shares(request, nodes.allocatable[row], 1.0), out=share)
     return nodes.price * np.minimum(share, 1)
 
 

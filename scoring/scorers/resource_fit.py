@@ -6,7 +6,7 @@ import numpy as np
 from cluster.objects import Pod
 from cluster.snapshot import Nodes
 from scoring.formulas import Formula
-from scoring.rules import Scores, clipped
+from scoring.rules import Scores, clipped, shares
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,4 @@ def _excess(resource: str, pod: Pod, nodes: Nodes) -> Scores:
         return np.zeros(len(nodes))
     left = nodes.free[row] - pod.requests.get(resource, 0)
     total = nodes.allocatable[row]
-    left = np.where(left < 0, total, left)
-    share = np.zeros(len(nodes))
-    np.divide(left, total, out=share, where=total > 0)
-    return share
+    return shares(np.where(left < 0, total, left), total, 0.0)
