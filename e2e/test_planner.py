@@ -206,6 +206,19 @@ def _gang(namespace: str, name: str) -> Object:
 
 
 @pytest.mark.usefixtures("scheduling")
+def test_a_pool_that_would_have_to_grow_is_named(
+    api: Api, add_nodes: AddNodes, held: str, start_planner: StartPlanner
+) -> None:
+    add_nodes(objects.node("a", cpu="1"))
+    pool = {"name": "large", "resources": {"cpu": 8, "memory": "32Gi", "pods": 110}, "price": 0.4}
+    start_planner({"planner": {"pools": [pool], "holdSeconds": 3600}})
+    api.create(objects.pod("x", held, cpu="4"))
+    outcomes.event(api, held, "x", "PlannedOnPool", containing="large")
+    wait_ungated(api, held, "x")
+    outcomes.unschedulable(api, held, "x", "Insufficient cpu")
+
+
+@pytest.mark.usefixtures("scheduling")
 def test_a_floor_that_is_lowered_wakes_the_pods_that_wait_for_it(
     api: Api, add_nodes: AddNodes, namespace: str, tradewind: Tradewind, start_planner: StartPlanner
 ) -> None:
