@@ -95,47 +95,20 @@ class LeaseStore:
             unless=_ABSENT | _CHANGED,
         )
 
-    def remove(self, lease: Lease) -> bool:
-        """False where the lease is no longer what was read."""
-        body = {"preconditions": {"resourceVersion": lease.metadata.resource_version}}
-        answer = self._answer(
-            self._api.delete_namespaced_lease,
-            self._name,
-            self._namespace,
-            body=body,
-            seconds=_REQUEST_SECONDS,
-            unless=_ABSENT | _CHANGED,
-        )
-        return answer is not None
-
     def close(self) -> None:
         self._api.api_client.close()
 
     def _request(
         self, verb: Callable[..., Any], *arguments: Any, seconds: float, unless: frozenset[HTTPStatus]
     ) -> Lease | None:
-        data = self._answer(verb, *arguments, seconds=seconds, unless=unless)
         try:
-            return None if data is None else _decoder.decode(data)
-        except msgspec.MsgspecError as error:
-            raise ApiError(f"{self}: {error}") from error
-
-    def _answer(
-        self,
-        verb: Callable[..., Any],
-        *arguments: Any,
-        seconds: float,
-        unless: frozenset[HTTPStatus],
-        **named: Any,
-    ) -> bytes | None:
-        try:
-            response = verb(*arguments, **named, _preload_content=False, _request_timeout=seconds)
-            return bytes(response.data)
+            response = verb(*arguments, _preload_content=False, _request_timeout=seconds)
+            return _decoder.decode(response.data)
         except ApiException as error:
             if error.status in unless:
                 return None
             raise ApiError(f"{self}: the API server answers {error.status} {error.reason}") from error
-        except (HTTPError, OSError, ConfigException) as error:
+        except (HTTPError, OSError, ConfigException, msgspec.MsgspecError) as error:
             raise ApiError(f"{self}: {error}") from error
 
 

@@ -4,7 +4,6 @@ Reads and writes the API server alone: it works where no planner runs, and needs
 """
 
 import asyncio
-import logging
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -17,7 +16,7 @@ from cluster.errors import ApiError, GoneError
 from cluster.objects import Identity
 from cluster.streams import Streams
 from extender.api_writes import ApiWrites
-from extender.lease import Lease, LeaseSpec, LeaseStore
+from extender.lease import LeaseSpec, LeaseStore
 from extender.plan_writer import Outcome, outcome_of, remove_gate
 from planner.note import GATE
 
@@ -31,8 +30,6 @@ _PAGE_SECONDS = 30.0
 _PASSES = 5
 _LEASE_SECONDS = 15.0
 _MOST_LEASE_SECONDS = 60.0
-
-_log = logging.getLogger(__name__)
 
 
 class _Gate(msgspec.Struct):
@@ -87,7 +84,7 @@ def release(api: ApiClient) -> Report:
 
 
 def sign_of_life(api: ApiClient, namespace: str, limit_seconds: float) -> str:
-    """What says that a planner leads, or nothing if none has for so long: then its Lease is removed.
+    """What says that a planner leads, or nothing if none has for so long.
 
     The time on the Lease is by the planner's clock. One that is wrong must not cost the plans of a planner
     that works, nor keep pods of a dead one held: a time too far off, on either side, is looked at once more
@@ -103,23 +100,9 @@ def sign_of_life(api: ApiClient, namespace: str, limit_seconds: float) -> str:
             return f"{store} was renewed {max(off, 0.0):.0f} s ago"
         time.sleep(min(lease.spec.lease_duration_seconds or _LEASE_SECONDS, _MOST_LEASE_SECONDS))
         again = store.read()
-        if again is None or (again.spec == lease.spec and _removed(store, again)):
-            return ""
-        return f"{store} is being renewed"
+        return f"{store} is being renewed" if again is not None and again.spec != lease.spec else ""
     finally:
         store.close()
-
-
-def _removed(store: LeaseStore, lease: Lease) -> bool:
-    """Without the Lease the API server holds no new pods, until a planner leads again.
-
-    Whoever may not remove it can still let go of the pods that are held.
-    """
-    try:
-        return store.remove(lease)
-    except ApiError as error:
-        _log.warning("%s; new pods are still held", error)
-        return True
 
 
 def _off_seconds(spec: LeaseSpec) -> float | None:

@@ -17,27 +17,13 @@ from planner.note import GATE
 pytestmark = [pytest.mark.local_only, only("kind"), pytest.mark.usefixtures("installed")]
 
 POLICY = "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies/tradewind-hold"
-LEASE = {
-    "apiVersion": "coordination.k8s.io/v1",
-    "kind": "Lease",
-    "metadata": {"name": "tradewind-planner", "namespace": NAMESPACE},
-    "spec": {"holderIdentity": "tradewind-planner-0"},
-}
 OPT_OUT = "tradewind.dev/plan-hold"
 FOREIGN = "example.com/quota"
 
 
 @pytest.fixture
-def lease(api: Api) -> Iterator[None]:
-    """As a planner leaves it that leads."""
-    with fake.existing(api, [LEASE]):
-        yield
-
-
-@pytest.fixture
-def planned(api: Api, namespace: str, lease: None) -> str:
+def planned(api: Api, namespace: str) -> str:
     """A namespace whose pods are held."""
-    del lease
     label(api, namespace)
     eventually(lambda: gates(dry_run(api, objects.pod("probe", namespace))) == [GATE])
     return namespace
@@ -177,13 +163,6 @@ def seen_after(api: Api, namespace: str) -> None:
     eventually(lambda: not gates(dry_run(api, objects.pod("probe", namespace))))
 
 
-def test_nothing_is_held_without_the_lease_of_the_planners(api: Api, planned: str) -> None:
-    api.delete(path(LEASE))
-    eventually(lambda: not gates(dry_run(api, objects.pod("pod", planned))))
-    api.create(LEASE)
-    eventually(lambda: gates(dry_run(api, objects.pod("pod", planned))) == [GATE])
-
-
 def test_policy_that_fails_admits_the_pod_as_it_is(api: Api, planned: str) -> None:
     shipped = api.read(POLICY)["spec"]
     assert shipped["failurePolicy"] == "Ignore"
@@ -210,3 +189,4 @@ def test_guide_lets_held_pods_go_with_kubectl_alone(
         for obj in installed.objects:
             if obj["kind"].startswith("MutatingAdmissionPolicy"):
                 api.create(obj)
+    eventually(lambda: gates(dry_run(api, objects.pod("pod", planned))) == [GATE])

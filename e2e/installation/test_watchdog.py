@@ -27,7 +27,6 @@ pytestmark = [pytest.mark.local_only, only("kind"), pytest.mark.usefixtures("ins
 
 ACCOUNT = "tradewind-watchdog"
 LEASE = "tradewind-planner"
-LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases"
 GRANTED = granted(ROOT / "manifests" / "components" / "hold" / "rbac.yaml")
 FOREIGN = "example.com/quota"
 
@@ -82,18 +81,13 @@ LET_GO = {"ours": [], "both": [FOREIGN]}
 LONG_AGO = timedelta(minutes=3)
 
 
-def leases(api: Api) -> list[str]:
-    return [item["metadata"]["name"] for item in api.read(LEASES)["items"]]
-
-
-def test_pods_of_a_planner_that_is_gone_are_let_go_and_no_more_are_held(
+def test_pods_of_a_planner_that_is_gone_are_let_go(
     watch: Watch, lease: Callable[[timedelta], None], api: Api, held: str
 ) -> None:
     lease(LONG_AGO)
     done = watch()
     assert (done.returncode, done.stderr) == (0, "")
     assert gates(api, held) == LET_GO
-    assert LEASE not in leases(api)
 
 
 def test_pods_are_let_go_without_any_lease(watch: Watch, api: Api, held: str) -> None:
@@ -108,7 +102,6 @@ def test_planner_that_leads_is_left_alone(
     lease(timedelta())
     assert watch().returncode == 0
     assert gates(api, held) == HELD
-    assert LEASE in leases(api)
 
 
 @pytest.fixture(params=GRANTED, ids=str)
@@ -118,23 +111,14 @@ def lacking(request: pytest.FixtureRequest, api: Api) -> Iterator[Permission]:
         yield request.param
 
 
-# Without a permission: the exit code, which pods are still held, and whether new ones will be.
-CONSEQUENCES = {
-    "list pods": (1, HELD, False),
-    "patch pods": (1, HELD, False),
-    "get leases": (1, HELD, True),
-    "delete leases": (0, LET_GO, True),
-}
-
-
+@pytest.mark.usefixtures("lacking")
 def test_every_permission_is_needed(
-    lacking: Permission, watch: Watch, lease: Callable[[timedelta], None], api: Api, held: str
+    watch: Watch, lease: Callable[[timedelta], None], api: Api, held: str
 ) -> None:
     lease(LONG_AGO)
     done = watch()
     assert re.search("403|forbidden", done.stderr + done.stdout)
-    seen = (done.returncode, gates(api, held), LEASE in leases(api))
-    assert seen == CONSEQUENCES[str(lacking)]
+    assert (done.returncode, gates(api, held)) == (1, HELD)
 
 
 def test_guide_lets_held_pods_go(shell: Shell, api: Api, held: str, installed: Installation) -> None:
