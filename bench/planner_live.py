@@ -31,7 +31,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.planner_live", description=__doc__)
     parser.add_argument("--nodes", type=int, nargs="+", default=[100, 200])
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
-    parser.add_argument("--solve-seconds", type=float, default=2.0, help="of the solvers (default: 2)")
+    parser.add_argument(
+        "--solve-seconds", type=float, default=2.0, help="of the solvers (default: %(default)g)"
+    )
     parser.add_argument("--plain", action="store_true", help="kube-scheduler alone, for comparison")
     options = parser.parse_args(arguments)
     data = planner_cases.data_directory()

@@ -70,7 +70,7 @@ class PlannerSettings(_Settings):
     )
     nominate: bool = Field(default=True, description="set nominatedNodeName: kube-scheduler tries it alone")
     batch: BatchSettings = BatchSettings()
-    solve_seconds: Seconds = Field(default=1.0, description="beyond the greedy plan, at most")
+    solve_seconds: Seconds = Field(default=2.0, description="beyond the greedy plan, at most")
     place_seconds: float = Field(
         default=4.0, ge=0, le=86_400, description="beyond that, at most, while a pod has no place"
     )

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from planner.problem import Assignment, Failure, Outcome, Problem
 
 # What a solver may take beyond its deadline to come to an end before it is killed.
-_GRACE_SECONDS = 0.5
+_GRACE_SECONDS = 1.5
 # What its process may take to start and load them, on a busy machine.
 _START_SECONDS = 60.0
 
