@@ -21,7 +21,7 @@ _LONGEST_SECONDS = 60.0
 
 
 def namespace(api: Api) -> str:
-    """Made when it is asked for the first time, with the policy and the namespace of the planner's Lease."""
+    """Made when it is asked for the first time, with the policy and the namespace of the Lease."""
     for name in (PLANNER_NAMESPACE, _NAMESPACE):
         _once(partial(fake.create_namespace, api, name))
     api.patch(f"/api/v1/namespaces/{_NAMESPACE}", {"metadata": {"labels": {"tradewind.dev/plan": "enabled"}}})
@@ -36,7 +36,7 @@ def wait_in_force(api: Api, name: str) -> None:
     pods, pod = f"/api/v1/namespaces/{name}/pods", objects.pod("tried", name)
     while not _held(api.request("POST", pods, pod, query={"dryRun": "All"})):
         if time.monotonic() > deadline:
-            raise MeasurementError(f"no pod was held within {_LONGEST_SECONDS:.0f} s: does a planner lead?")
+            raise MeasurementError(f"no pod was held within {_LONGEST_SECONDS:.0f} s")
         time.sleep(0.1)
 
 
