@@ -69,7 +69,7 @@ class Service:
             self._source.start()
             cleanup.callback(self._source.stop)
             self._upkeep.feed.offer()  # a cluster from a file is complete by now
-            gc.freeze()  # a look at all that the imports left takes 50 ms, in which nothing is answered
+            gc.freeze()  # a look at all that the imports left takes 80 ms, in which nothing is answered
             uvloop.run(self._run())
 
     def _apps(self) -> Iterator[tuple[FastAPI, str, int, ssl.SSLContext | None]]:

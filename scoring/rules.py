@@ -1,6 +1,6 @@
 """What a rule is. Each is a frozen dataclass whose fields are its parameters."""
 
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,22 +28,3 @@ class Scorer(Protocol):
     name: ClassVar[str]
 
     def score(self, pod: Pod, nodes: Nodes) -> Scores: ...
-
-
-def clipped(scores: Scores) -> Scores:
-    """Within 0 and 1; numpy's own clip takes three times as long over some hundred nodes."""
-    return np.minimum(np.maximum(scores, 0), 1)
-
-
-def shares(amounts: NDArray[Any] | int, totals: NDArray[np.int64], otherwise: float) -> Scores:
-    """(N,) each amount in shares of its total; `otherwise` where there is none.
-
-    Nearly always there is some everywhere, and a division without exceptions takes a third of the time.
-    """
-    some = totals > 0
-    if some.all():
-        found: Scores = amounts / totals
-        return found
-    found = np.full(totals.shape, otherwise)
-    np.divide(amounts, totals, out=found, where=some)
-    return found

@@ -1,4 +1,3 @@
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -6,7 +5,7 @@ import numpy as np
 
 from cluster.objects import Pod
 from cluster.snapshot import Nodes
-from scoring.rules import Scores, clipped, shares
+from scoring.rules import Scores
 
 # Rounding alone must not look like a move.
 _STILL = 1e-12
@@ -27,8 +26,8 @@ class Equivalence:
     resources: tuple[str, ...] = ("cpu", "memory")
 
     def score(self, pod: Pod, nodes: Nodes) -> Scores:
-        free, requests = self._shares(pod, nodes)
-        now, after = _deviation(free), _deviation(np.maximum(free - requests, 0))
+        shares, requests = self._shares(pod, nodes)
+        now, after = _deviation(shares), _deviation(np.maximum(shares - requests, 0))
         balanced = 1 - after
         closer = after < now - _STILL
         if not closer.any():
@@ -43,15 +42,15 @@ class Equivalence:
             row = nodes.resource_rows.get(resource)
             if row is not None:
                 total = nodes.allocatable[row]
-                free[k] = shares(np.maximum(nodes.free[row], 0), total, 1.0)
-                requested[k] = shares(pod.requests.get(resource, 0), total, 0.0)
+                np.divide(np.maximum(nodes.free[row], 0), total, out=free[k], where=total > 0)
+                np.divide(pod.requests.get(resource, 0), total, out=requested[k], where=total > 0)
         return free, requested
 
 
-def _deviation(free: Scores) -> Scores:
+def _deviation(shares: Scores) -> Scores:
     """(N,) 0 in balance, 1 where only one resource is left; a node with nothing left is in balance."""
-    length = np.sqrt(np.add.reduce(free * free))
-    cosine = np.ones(free.shape[1])
-    np.divide(np.add.reduce(free), length * math.sqrt(len(free)), out=cosine, where=length > 0)
-    worst = 1 - 1 / math.sqrt(len(free))
-    return clipped((1 - cosine) / worst) if worst > 0 else np.zeros(free.shape[1])
+    length = np.sqrt((shares * shares).sum(axis=0))
+    cosine = np.ones(shares.shape[1])
+    np.divide(shares.sum(axis=0), length * np.sqrt(len(shares)), out=cosine, where=length > 0)
+    worst = 1 - 1 / np.sqrt(len(shares))
+    return np.clip((1 - cosine) / worst, 0, 1) if worst > 0 else np.zeros(shares.shape[1])

@@ -6,7 +6,7 @@ import numpy as np
 from cluster.objects import Pod
 from cluster.snapshot import Nodes
 from scoring.formulas import Formula
-from scoring.rules import Scores, clipped, shares
+from scoring.rules import Scores
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Price:
 
     def score(self, pod: Pod, nodes: Nodes) -> Scores:
         if self.formula == "literal":
-            return clipped(1 - 1 / price_ratio(nodes))
+            return np.clip(1 - 1 / price_ratio(nodes), 0, 1)
         cost = pod_cost(pod, nodes)
         unknown = np.isnan(cost)
         if unknown.all():
@@ -58,12 +58,14 @@ def pod_cost(pod: Pod, nodes: Nodes) -> Scores:
     for resource, request in pod.requests.items():
         row = nodes.resource_rows.get(resource)
         if row is not None and request > 0:
-            np.maximum(share, shares(request, nodes.allocatable[row], 1.0), out=share)
+            total = nodes.allocatable[row]
+            taken = np.divide(request, total, out=np.ones(len(nodes)), where=total > 0)
+            np.maximum(share, taken, out=share)
     return nodes.price * np.minimum(share, 1)
 
 
 def _median(costs: Scores) -> float:
-    """As numpy's own, which takes ten times as long over some hundred values."""
+    """As numpy's own, which takes five times as long over some hundred values."""
     middle = costs.size // 2
     if costs.size % 2:
         return float(np.partition(costs, middle)[middle])

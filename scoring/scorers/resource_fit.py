@@ -6,7 +6,7 @@ import numpy as np
 from cluster.objects import Pod
 from cluster.snapshot import Nodes
 from scoring.formulas import Formula
-from scoring.rules import Scores, clipped, shares
+from scoring.rules import Scores
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class ResourceFit:
         for resource in self.resources:
             excess += _excess(resource, pod, nodes)
         mean = excess / max(1, len(self.resources))
-        return clipped(mean if self.formula == "literal" else 1 - mean)
+        return np.clip(mean if self.formula == "literal" else 1 - mean, 0, 1)
 
 
 def _excess(resource: str, pod: Pod, nodes: Nodes) -> Scores:
@@ -40,4 +40,7 @@ def _excess(resource: str, pod: Pod, nodes: Nodes) -> Scores:
         return np.zeros(len(nodes))
     left = nodes.free[row] - pod.requests.get(resource, 0)
     total = nodes.allocatable[row]
-    return shares(np.where(left < 0, total, left), total, 0.0)
+    left = np.where(left < 0, total, left)
+    share = np.zeros(len(nodes))
+    np.divide(left, total, out=share, where=total > 0)
+    return share
