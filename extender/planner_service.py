@@ -57,6 +57,7 @@ class PlannerService:
         self._worker = Worker()
         self._planning = Planning(source.cache, self._upkeep.settings, self._worker, self._plan_metrics)
         self._leader = self._new_leader(_api(source))
+        self._took = 0.0  # seconds, by the newest plan
         self._under_way: set[asyncio.Task[None]] = set()
 
     def run(self) -> None:
@@ -130,7 +131,7 @@ class PlannerService:
         news = await asyncio.to_thread(cache.wait_news, seen, _LOOK_SECONDS)
         if news == seen or not cache.waiting():
             return news
-        window = Window(self._upkeep.settings.planner.batch, seen, time.monotonic())
+        window = Window(self._upkeep.settings.planner.batch, seen, time.monotonic(), self._took)
         window.note(news, time.monotonic())
         while (left := window.remaining(time.monotonic())) > 0:
             news = await asyncio.to_thread(cache.wait_news, news, left)
@@ -141,7 +142,9 @@ class PlannerService:
         """Whether there is more to do at once."""
         if not self._leader.leading or not self._source.cache.waiting():
             return False
+        started = time.monotonic()
         orders = await asyncio.to_thread(self._planning.decide, news=news)
+        self._took = time.monotonic() - started
         task = asyncio.create_task(self._carry_out(orders, writer, events))
         self._under_way.add(task)
         task.add_done_callback(self._under_way.discard)

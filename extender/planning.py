@@ -23,6 +23,9 @@ from planner.planner import Planned, plan
 from planner.settings import PlannerSettings
 from planner.worker import Worker
 
+# After so many doublings, one plan in 16 is given to the solvers.
+_MOST_IN_VAIN = 4
+
 _log = logging.getLogger(__name__)
 
 
@@ -46,6 +49,26 @@ class Orders:
         return [order for wave in self.waves for order in wave]
 
 
+class _Rest:
+    """For how many plans the solvers are spared: each time that they bettered nothing, for twice as many."""
+
+    def __init__(self) -> None:
+        self._in_vain = 0
+        self._left = 0
+
+    def due(self) -> bool:
+        return self._left > 0
+
+    def note(self, engine: str) -> None:
+        if self._left:
+            self._left -= 1
+        elif engine == "greedy":
+            self._in_vain = min(self._in_vain + 1, _MOST_IN_VAIN)
+            self._left = 2**self._in_vain - 1
+        else:
+            self._in_vain = 0
+
+
 class Planning:
     def __init__(self, cache: Cache, settings: Settings, worker: Worker | None, metrics: PlanMetrics) -> None:
         self._cache = cache
@@ -54,6 +77,7 @@ class Planning:
         self._metrics = metrics
         self._promised: dict[str, Order] = {}
         self._unplaced: Mapping[str, tuple[Pod, str]] = {}
+        self._rest = _Rest()
         self._batched: dict[str, float] = {}  # UID to when the pod was last in a batch
 
     def decide(self, *, news: bool) -> Orders:
@@ -129,12 +153,14 @@ class Planning:
             self._worker,
             settings.solve_seconds,
             patience=settings.place_seconds,
+            spare=self._rest.due(),
             favour=selection.favour(chosen, waited, settings.hold_seconds, settings.tenant_share),
             expires_at=float(round(now + settings.plan_seconds)),
             pools=settings.pools,
         )
         orders = self._orders(planned, chosen, waited, settings, more=more)
         seconds = time.monotonic() - started
+        self._rest.note(planned.plan.engine)
         self._metrics.planned(planned, seconds)
         _log.info(
             "%d of %d pods have a place, in %d waves, found by %s in %.2f s; %d more are on their way",

@@ -43,14 +43,16 @@ def plan(
     seconds: float,
     *,
     patience: float = 0.0,
+    spare: bool = False,
     favour: Mapping[str, int] | None = None,
     expires_at: float = math.inf,
     pools: Sequence[PoolTemplate] = (),
 ) -> Planned:
     """The greedy placement, bettered by the worker within so many seconds; without a worker as it is.
 
-    `patience` is for so many seconds more while a pod is without a place; `favour` as `planner.selection`
-    says, by UID. `pools` are planned on for the pods that found no place, in as many seconds again.
+    `patience` is for so many seconds more while a pod is without a place; with `spare` the worker is asked
+    only if there is such a pod. `favour` as `planner.selection` says, by UID. `pools` are planned on for the
+    pods that found no place, in as many seconds again.
     """
     batch = make_batch(snapshot, pods, policy_of)
     floor = greedy(batch.problem)
@@ -58,6 +60,8 @@ def plan(
         # Only now, as it divides classes, and the fewer there are the better are the plans.
         batch = make_batch(snapshot, pods, policy_of, favour)
         floor = greedy(batch.problem)
+    if spare and sum(floor.values()) == batch.problem.pods:
+        worker = None
     (assignment, engine), failure = _solved(batch.problem, floor, worker, seconds, patience)
     order = valid_order(batch.problem, assignment)
     assignment = assignment_of(order)

@@ -15,6 +15,8 @@ from extender.planning import Orders, Planning
 from extender.settings import Settings
 from planner import note
 from planner.note import Note
+from planner.problem import Assignment, Outcome, Problem
+from planner.worker import Result, Worker
 from tests.builders import PodBuilder, node, offer_of, pod
 
 _HEAD = {"apiVersion": "tradewind.dev/v1alpha1", "kind": "TradewindConfiguration"}
@@ -173,3 +175,30 @@ def test_a_held_pod_that_a_pool_could_grow_for_is_let_go_at_once(tmp_path: Path)
     assert sorted(each.name for each in orders.let_go) == ["large", "old"]
     assert unplaced(world, orders) == ["free", "large", "larger", "old"]
     assert orders.overdue == []
+
+
+def test_solvers_that_better_nothing_are_asked_less_and_less(tmp_path: Path) -> None:
+    asked: list[bool] = []
+
+    class Idle(Worker):
+        def solve(
+            self, _problem: Problem, floor: Assignment, _seconds: float, _patience: float = 0.0
+        ) -> Result:
+            asked.append(True)
+            return Result(Outcome(floor, "greedy"), "")
+
+    world = World(tmp_path / "settings.yaml")
+    world.planning = Planning(
+        world.cache, Settings(None, Metrics()), Idle(), PlanMetrics(CollectorRegistry())
+    )
+    rounds: list[int] = []
+    for number in range(12):
+        world.add(held(f"x-{number}", "10m"))
+        world.decide()
+        if asked:
+            rounds.append(number)
+        asked.clear()
+    assert rounds == [0, 2, 6]
+    world.add(held("huge", 9))
+    world.decide()
+    assert asked, "a pod without a place is always worth asking"
