@@ -70,7 +70,7 @@ def _program() -> Path:
     try:
         return prometheus.find()
     except NoPrometheusError as error:
-        pytest.skip(str(error))
+        pytest.skip(f"{error}; with a prometheus on PATH this test runs")
 
 
 @pytest.fixture

@@ -5,13 +5,13 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from cluster.constraints import PodTerm
-from cluster.objects import DELETION_COST, Pod
+from cluster.objects import Pod
 from cluster.selectors import Selector
 from cluster.snapshot import Snapshot
-from planner import note, wishes
+from planner import wishes
 from planner.problem import Problem
 from planner.relations import has_floor, relations, workload
-from planner.terms import Group, pod_classes, prices, worth
+from planner.terms import Group, own_terms, pod_classes, prices, worth
 from planner.wishes import Wishes
 from scoring.policy import Policy
 
@@ -19,9 +19,6 @@ PolicyOf = Callable[[Pod], Policy]
 
 # Pods that every node of a pool has: a node with nothing else on it could be given back.
 _NODES_OWN = frozenset({"DaemonSet", "Node"})
-
-# Written by planners and controllers; they ask for nothing.
-_SAY_NOTHING = frozenset({note.ANNOTATION, DELETION_COST})
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -99,13 +96,6 @@ def _torn(pods: Iterable[Pod], asked: Mapping[str, Wishes], refused: Mapping[str
             reason = f"gang {name} needs {missing}: {refused[missing]}"
             found |= {str(pod): reason for pod in members if str(pod) not in refused}
     return found
-
-
-def _asking(pod: Pod) -> tuple[tuple[str, str], ...]:
-    """The annotations that say what the pod asks for."""
-    if not pod.annotations:
-        return ()
-    return tuple((key, value) for key, value in pod.annotations.items() if key not in _SAY_NOTHING)
 
 
 def _problem(
@@ -190,7 +180,7 @@ def _everything(pod: Pod) -> Hashable:
     return (
         pod.namespace,
         tuple(pod.labels.items()),
-        _asking(pod),
+        wishes.asking(pod),
         tuple(pod.requests.items()),
         tuple(pod.limits.items()),
         pod.priority,
@@ -209,17 +199,8 @@ def _everything(pod: Pod) -> Hashable:
 
 def _what_counts(pod: Pod, label_keys: frozenset[str]) -> Hashable:
     return (
-        pod.namespace,
         tuple(sorted((key, value) for key, value in pod.labels.items() if key in label_keys)),
-        tuple(sorted(_asking(pod))),
-        tuple(sorted(pod.requests.items())),
-        tuple(sorted(pod.limits.items())),
-        pod.priority,
-        pod.owner and pod.owner.kind,
-        tuple(sorted(pod.node_selector.items())),
-        pod.node_terms,
-        pod.tolerations,
-        pod.host_ports,
+        own_terms(pod),
         pod.affinity,
         pod.anti_affinity,
         pod.spreads,

@@ -101,11 +101,14 @@ class _Columns(NamedTuple):
 
 def _apart_from_ties(group: Group) -> Hashable:
     """All that scorers and filters look at, but for `TIED`; tests hold them to it."""
-    pod = group.pod
+    return id(group.policy), own_terms(group.pod)
+
+
+def own_terms(pod: Pod) -> Hashable:
+    """All that a pod asks for, but for where other pods are."""
     return (
-        id(group.policy),
         pod.namespace,
-        tuple(sorted(pod.annotations.items())),
+        tuple(sorted(wishes.asking(pod))),
         tuple(sorted(pod.requests.items())),
         tuple(sorted(pod.limits.items())),
         pod.priority,

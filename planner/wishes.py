@@ -7,9 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from cluster.errors import TradewindError
-from cluster.objects import ANNOTATION_PREFIX, Pod
+from cluster.objects import ANNOTATION_PREFIX, DELETION_COST, Pod
 from cluster.selectors import parse_selector
 from cluster.table import NodeTable
+from planner import note
 from planner.problem import Mask
 
 NODE = ANNOTATION_PREFIX + "node"
@@ -24,6 +25,9 @@ GANG_MIN = ANNOTATION_PREFIX + "gang-min"
 OF_A_WORKLOAD = frozenset({GLOBAL, MAX_PER_ZONE})
 SPREAD_KEY = "topology.kubernetes.io/zone"
 
+
+# Written by planners and controllers; they ask for nothing.
+_SAY_NOTHING = frozenset({note.ANNOTATION, DELETION_COST})
 
 _MOST_DIGITS = 9
 
@@ -78,6 +82,13 @@ def standing(pod: Pod) -> Wishes:
         return read(pod)
     except WishError:
         return NOTHING
+
+
+def asking(pod: Pod) -> tuple[tuple[str, str], ...]:
+    """The annotations that say what the pod asks for, of us or of any rule."""
+    if not pod.annotations:
+        return ()
+    return tuple((key, value) for key, value in pod.annotations.items() if key not in _SAY_NOTHING)
 
 
 def hits(patterns: Iterable[str], pod: Pod) -> bool:
