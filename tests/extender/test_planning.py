@@ -202,3 +202,12 @@ def test_solvers_that_better_nothing_are_asked_less_and_less(tmp_path: Path) -> 
     world.add(held("huge", 9))
     world.decide()
     assert asked, "a pod without a place is always worth asking"
+
+
+def test_only_a_gang_is_bound_to_its_plan(world: World) -> None:
+    gang = held("together").annotation("tradewind.dev/gang", "g")
+    world.add(gang, held("alone"))
+    assert {order.pod.name: order.note.strict for order in world.decide().placed()} == {
+        "together": True,
+        "alone": False,
+    }
