@@ -160,15 +160,17 @@ class Snapshot:
         return self._changed(pods, 1)
 
     def _changed(self, pods: Iterable[Pod], by: int) -> "Snapshot":
-        changed = [pod for pod in pods if pod.node_name in self.row_of and not pod.finished]
+        row_of, resource_rows = self.row_of, self.nodes.resource_rows
+        changed = [pod for pod in pods if pod.node_name in row_of and not pod.finished]
         if not changed:
             return self
         requested = self.nodes.requested.copy()
         for pod in changed:
+            column = requested[:, row_of[pod.node_name]]
             for resource, amount in pod.requests.items():
-                row = self.nodes.resource_rows.get(resource)  # None: no node has any, no rule asks
+                row = resource_rows.get(resource)  # None: no node has any, no rule asks
                 if row is not None:
-                    requested[row, self.row_of[pod.node_name]] += by * amount
+                    column[row] += by * amount
         columns = replace(self.nodes.columns, requested=frozen(requested))
         cluster = replace(self.nodes.cluster, placed=self.nodes.cluster.placed.changed(changed, by))
         return replace(self, nodes=replace(self.nodes, columns=columns, cluster=cluster))

@@ -22,6 +22,8 @@ from planner.note import ANNOTATION, GATE, Note, text
 # Removes this one entry whatever else is in the list, and does nothing where it is gone already.
 _WITHOUT_GATE = {"spec": {"schedulingGates": [{"$patch": "delete", "name": GATE}]}}
 _WAVE_SECONDS = 5.0
+# Pods for each place: with so many left to write, no place is empty before the next plan is there.
+_AHEAD = 2
 
 _log = logging.getLogger(__name__)
 
@@ -56,6 +58,12 @@ class PlanWriter:
         # A pod's writes follow each other at once; otherwise all pods of a wave would be nominated before the
         # first is let go.
         self._places = asyncio.Semaphore(writes.concurrency)
+        self._unwritten = 0
+
+    @property
+    def busy(self) -> bool:
+        """Whether there is so much to write that more would have to wait for its turn."""
+        return self._unwritten > _AHEAD * self._writes.concurrency
 
     async def write(
         self,
@@ -101,9 +109,13 @@ class PlanWriter:
 
     async def _write_wave(self, wave: Sequence[tuple[Pod, Note]], *, nominate: bool) -> Mapping[str, Outcome]:
         async def one(pod: Pod, note: Note) -> Outcome:
-            async with self._places:
-                return await self.release(pod, note, nominate=nominate)
+            try:
+                async with self._places:
+                    return await self.release(pod, note, nominate=nominate)
+            finally:
+                self._unwritten -= 1
 
+        self._unwritten += len(wave)
         outcomes = await asyncio.gather(*(one(pod, note) for pod, note in wave))
         return _told("planned", {pod.uid: outcome for (pod, _), outcome in zip(wave, outcomes, strict=True)})
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import logging
 import time
 from collections.abc import Coroutine, Iterator
@@ -16,7 +17,7 @@ from cluster.errors import TradewindError
 from extender import ourselves
 from extender.api_writes import ApiWrites
 from extender.app import App, add_probes
-from extender.batching import Window
+from extender.batching import Collected, collect
 from extender.lease import Leader
 from extender.metrics import Metrics
 from extender.plan_events import PlanEvents
@@ -32,7 +33,12 @@ from planner.worker import Worker
 # Nothing is asked of the cluster then: only whether a plan has run out, or a pod was held for too long.
 _LOOK_SECONDS = 1.0
 _SYNC_SECONDS = 0.1
+# Whether pods are bound is looked at so often, and as time goes on after so much more of it.
 _BOUND_SECONDS = 0.02
+_BOUND_SHARE = 0.05
+# Full batches stay open for so many times the processor time of a plan: pods that are created, let go and
+# bound need the processor too.
+_REST_FACTOR = 4.0
 
 _log = logging.getLogger(__name__)
 
@@ -57,7 +63,7 @@ class PlannerService:
         self._worker = Worker()
         self._planning = Planning(source.cache, self._upkeep.settings, self._worker, self._plan_metrics)
         self._leader = self._new_leader(_api(source))
-        self._took = 0.0  # seconds, by the newest plan
+        self._took = 0.0  # seconds of this process's own, by the newest plan
         self._under_way: set[asyncio.Task[None]] = set()
 
     def run(self) -> None:
@@ -72,6 +78,7 @@ class PlannerService:
             cleanup.callback(self._worker.close)
             self._leader.start()
             cleanup.callback(self._leader.stop)
+            gc.freeze()  # what the imports left stays: no look at it is worth its time
             uvloop.run(self._run(server))
 
     def _new_leader(self, api: ApiClient) -> Leader:
@@ -117,38 +124,38 @@ class PlannerService:
             if self._leader.leading and self._worker.pid is None:
                 # So that no plan waits until the solvers are loaded.
                 await asyncio.to_thread(self._worker.start)
-            news = await self._collect(seen)
+            news, full = await self._collect(seen, writer)
             try:
-                more = await self._round(writer, events, news=news != seen)
+                more = await self._round(writer, events, news=news != seen, pressed=full)
             except Exception:  # noqa: BLE001  any defect at all: the next batch may do better
                 _log.exception("planning failed; it is tried again with the next batch")
                 more = False
             seen = seen if more else news
 
-    async def _collect(self, seen: News) -> News:
-        """The newest count, as soon as what came since is a batch, or after a while without."""
+    async def _collect(self, seen: News, writer: PlanWriter) -> Collected:
+        """As soon as what came since is a batch, or after a while without."""
         cache = self._source.cache
         news = await asyncio.to_thread(cache.wait_news, seen, _LOOK_SECONDS)
         if news == seen or not cache.waiting():
-            return news
-        window = Window(self._upkeep.settings.planner.batch, seen, time.monotonic(), self._took)
-        window.note(news, time.monotonic())
-        while (left := window.remaining(time.monotonic())) > 0:
-            news = await asyncio.to_thread(cache.wait_news, news, left)
-            window.note(news, time.monotonic())
-        return news
+            return Collected(news, full=False)
+        batch, least = self._upkeep.settings.planner.batch, _REST_FACTOR * self._took
+        return await collect(cache, batch, seen, least=least, busy=lambda: writer.busy)
 
-    async def _round(self, writer: PlanWriter, events: PlanEvents, *, news: bool) -> bool:
+    async def _round(self, writer: PlanWriter, events: PlanEvents, *, news: bool, pressed: bool) -> bool:
         """Whether there is more to do at once."""
         if not self._leader.leading or not self._source.cache.waiting():
             return False
-        started = time.monotonic()
-        orders = await asyncio.to_thread(self._planning.decide, news=news)
-        self._took = time.monotonic() - started
+        orders = await asyncio.to_thread(self._decide, news=news, pressed=pressed and bool(self._under_way))
         task = asyncio.create_task(self._carry_out(orders, writer, events))
         self._under_way.add(task)
         task.add_done_callback(self._under_way.discard)
         return orders.more
+
+    def _decide(self, *, news: bool, pressed: bool) -> Orders:
+        started = time.thread_time()
+        orders = self._planning.decide(news=news, pressed=pressed)
+        self._took = time.thread_time() - started
+        return orders
 
     async def _carry_out(self, orders: Orders, writer: PlanWriter, events: PlanEvents) -> None:
         try:
@@ -181,12 +188,12 @@ class PlannerService:
 
     async def _bound(self, uids: frozenset[str], seconds: float) -> frozenset[str]:
         """Those that are not, after so long. Not in a thread: each of many plans would take one."""
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
+        started = time.monotonic()
+        while (passed := time.monotonic() - started) < seconds:
             uids = self._source.cache.still_waiting(uids)
             if not uids:
                 break
-            await asyncio.sleep(_BOUND_SECONDS)
+            await asyncio.sleep(max(_BOUND_SECONDS, _BOUND_SHARE * passed))
         return uids
 
 

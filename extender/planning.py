@@ -25,6 +25,9 @@ from planner.worker import Worker
 
 # After so many doublings, one plan in 16 is given to the solvers.
 _MOST_IN_VAIN = 4
+# While pods come faster than they are planned, only plans for so many a second of the solvers are given to
+# them: a second is a millisecond a pod then, for which the other pods wait.
+_WORTH_SOLVING = 1000
 
 _log = logging.getLogger(__name__)
 
@@ -60,6 +63,7 @@ class _Rest:
         return self._left > 0
 
     def note(self, engine: str) -> None:
+        """After each plan that they could have had."""
         if self._left:
             self._left -= 1
         elif engine == "greedy":
@@ -80,30 +84,33 @@ class Planning:
         self._rest = _Rest()
         self._batched: dict[str, float] = {}  # UID to when the pod was last in a batch
 
-    def decide(self, *, news: bool) -> Orders:
-        """Without news, only pods whose plan has run out or that were held for too long are looked at."""
+    def decide(self, *, news: bool, pressed: bool = False) -> Orders:
+        """Without news, only pods whose plan has run out or that were held for too long are looked at.
+
+        `pressed` says that more pods come while those of earlier plans are on their way.
+        """
         settings, now = self._settings.planner, time.time()
-        held = [pod for pod in self._cache.waiting() if pod.gates == (note.GATE,)]
+        unbound = self._cache.waiting()
+        held = [pod for pod in unbound if pod.gates == (note.GATE,)]
         self._metrics.held.set(len(held))
         if not settings.enabled:
             return Orders(let_go=held)
-        flying = self._flying(settings, now)
-        waiting = self._waiting(settings, flying, now)
+        flying = self._flying(unbound, settings, now)
+        still = [pod for pod in unbound if pod.uid not in flying]
+        waiting = selection.waiting(still, settings.schedulers, now, nominated=settings.nominate)
         waited = {pod.uid: waited_seconds(pod, now) for pod in waiting}
         if not (news or any(pod.uid not in self._unplaced for pod in waiting)):
             overdue = _overdue(waiting, waited, settings)
             return Orders(let_go=overdue, overdue=overdue, unplaced=self._unplaced)
         chosen = self._choose(waiting, waited, settings, now)
-        return self._plan(chosen, waited, flying, settings, now, more=len(chosen) < len(waiting))
+        spare = pressed and len(chosen) < _WORTH_SOLVING * settings.solve_seconds
+        more = len(chosen) < len(waiting)
+        return self._plan(chosen, waited, flying, settings, now, more=more, spare=spare)
 
     def forget(self, uids: Iterable[str]) -> None:
         """These promises were not kept: they could not be written."""
         for uid in uids:
             self._promised.pop(uid, None)
-
-    def _waiting(self, settings: PlannerSettings, flying: Mapping[str, Pod], now: float) -> list[Pod]:
-        pods = [pod for pod in self._cache.waiting() if pod.uid not in flying]
-        return selection.waiting(pods, settings.schedulers, now, nominated=settings.nominate)
 
     def _choose(
         self, waiting: Sequence[Pod], waited: Mapping[str, float], settings: PlannerSettings, now: float
@@ -115,14 +122,14 @@ class Planning:
         self._batched |= dict.fromkeys((pod.uid for pod in chosen), now)
         return chosen
 
-    def _flying(self, settings: PlannerSettings, now: float) -> dict[str, Pod]:
+    def _flying(self, pods: Sequence[Pod], settings: PlannerSettings, now: float) -> dict[str, Pod]:
         """Pods on their way to a node: as on it. Their room is taken, unless kube-scheduler refused them."""
-        waiting = {pod.uid: pod for pod in self._cache.waiting()}
+        waiting = {pod.uid: pod for pod in pods}
         for uid, order in list(self._promised.items()):
             seen = waiting.get(uid)
             if seen is None or note.read(seen) == order.note or not note.fresh(order.note, now):
                 del self._promised[uid]
-        seen_flying = selection.in_flight(waiting.values(), now, nominated=settings.nominate)
+        seen_flying = selection.in_flight(pods, now, nominated=settings.nominate)
         flying = {pod.uid: pod for pod in seen_flying}
         return flying | {uid: _on_node(order) for uid, order in self._promised.items()}
 
@@ -135,6 +142,7 @@ class Planning:
         now: float,
         *,
         more: bool,
+        spare: bool,
     ) -> Orders:
         if not chosen:
             self._unplaced = {}
@@ -142,8 +150,8 @@ class Planning:
         started = time.monotonic()
         snapshot, pods = self._cache.state()
         # Since they were chosen, some may have been bound.
-        waiting = {pod.uid for pod in pods if pod.waiting}
-        bound = [pod for pod in pods if pod.uid not in waiting]
+        bound = [pod for pod in pods if pod.node_name]
+        waiting = {pod.uid for pod in pods if not pod.node_name and pod.waiting}
         chosen = [pod for pod in chosen if pod.uid in waiting]
         moving = [pod for pod in flying.values() if pod.uid in waiting]
         planned = plan(
@@ -153,14 +161,15 @@ class Planning:
             self._worker,
             settings.solve_seconds,
             patience=settings.place_seconds,
-            spare=self._rest.due(),
+            spare=spare or self._rest.due(),
             favour=selection.favour(chosen, waited, settings.hold_seconds, settings.tenant_share),
             expires_at=float(round(now + settings.plan_seconds)),
             pools=settings.pools,
         )
         orders = self._orders(planned, chosen, waited, settings, more=more)
         seconds = time.monotonic() - started
-        self._rest.note(planned.plan.engine)
+        if not spare:
+            self._rest.note(planned.plan.engine)
         self._metrics.planned(planned, seconds)
         _log.info(
             "%d of %d pods have a place, in %d waves, found by %s in %.2f s; %d more are on their way",

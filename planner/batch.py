@@ -36,14 +36,16 @@ def make_batch(
 
     `favour` by UID: among pods of equal priority the higher goes first; 0 where nothing is said.
     """
-    placed = {str(pod): pod for pod in pods if pod.node_name and not pod.finished}
+    standing = [pod for pod in pods if pod.node_name and not pod.finished]
     waiting = [pod for pod in pods if not (pod.node_name or pod.finished or pod.deleting)]
     asked, refused = _read_wishes(waiting)
+    pointing = any(each.replaces or each.beside for each in asked.values())
+    placed = {str(pod): pod for pod in standing} if pointing else {}  # only these ask for pods by name
     replaced = {asked[pod.uid].replaces: str(pod) for pod in waiting if asked[pod.uid].replaces}
     refused |= _pointless(waiting, asked, replaced, placed)
     refused |= _torn(waiting, asked, refused)
     snapshot = snapshot.without(placed[name] for name in replaced if name in placed)
-    staying = [pod for name, pod in placed.items() if name not in replaced]
+    staying = [pod for pod in standing if str(pod) not in replaced] if replaced else standing
     if refused:
         waiting = [pod for pod in waiting if str(pod) not in refused]
     groups = _groups(waiting, asked, snapshot, policy_of, favour or {})

@@ -1,6 +1,7 @@
 """The plan for one pod, as the planner writes it on the pod and every replica reads it there."""
 
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Annotated, NamedTuple
 
 import msgspec
@@ -30,13 +31,18 @@ class _Written(msgspec.Struct, omit_defaults=True):
 
 _decoder = msgspec.json.Decoder(_Written)
 _encoder = msgspec.json.Encoder()
+# Pods on their way to a node: every plan and every request reads their notes again.
+_MOST_READ = 10_000
 
 
 def read(pod: Pod) -> Note | None:
     """None where there is none, or none that makes sense: anybody may write on a pod."""
     written = pod.annotations.get(ANNOTATION)
-    if written is None:
-        return None
+    return None if written is None else _read(written)
+
+
+@lru_cache(_MOST_READ)
+def _read(written: str) -> Note | None:
     try:
         found = _decoder.decode(written)
         return Note(found.node, found.generation, found.until.astimezone(UTC).timestamp(), found.strict)

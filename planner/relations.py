@@ -264,7 +264,7 @@ def _gangs(groups: Sequence[Group], placed: Sequence[Pod]) -> Iterator[Gang]:
     for index, group in enumerate(groups):
         if group.pod.gang:
             members[group.pod.namespace, group.pod.gang].append(index)
-    running = Counter((pod.namespace, pod.gang) for pod in placed)
+    running = Counter((pod.namespace, pod.gang) for pod in placed) if members else Counter()
     for key, classes in sorted(members.items()):
         waiting = sum(len(groups[index].pods) for index in classes)
         wanted = max(groups[index].wishes.gang_min for index in classes)
@@ -273,7 +273,8 @@ def _gangs(groups: Sequence[Group], placed: Sequence[Pod]) -> Iterator[Gang]:
 
 
 def _choices(groups: Sequence[Group], placed: Sequence[Pod]) -> Iterator[Choice]:
-    taken = Counter(wishes.standing(pod).xor for pod in placed)
-    for name in sorted({group.wishes.xor for group in groups} - {""}):
+    names = {group.wishes.xor for group in groups} - {""}
+    taken = Counter(wishes.standing(pod).xor for pod in placed) if names else Counter[str]()
+    for name in sorted(names):
         classes = frozenset(index for index, group in enumerate(groups) if group.wishes.xor == name)
         yield Choice(name=name, classes=classes, most=max(1 - taken[name], 0))

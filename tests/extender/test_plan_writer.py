@@ -243,3 +243,29 @@ def test_writes_are_counted() -> None:
     shown = metrics.expose().decode()
     for kind, outcome in [("nominate", "failed"), ("release", "written"), ("unhold", "gone")]:
         assert f'tradewind_plan_writes_total{{kind="{kind}",outcome="{outcome}"}} 1.0' in shown
+
+
+def test_it_is_busy_while_more_than_twice_as_many_as_have_a_place_are_unwritten() -> None:
+    """Pods of a later wave wait for bindings and not for the API server: they do not count."""
+    server = ApiServer()
+    seen: list[tuple[int, bool]] = []
+
+    async def work(writer: PlanWriter) -> None:
+        async def answer(asked: Asked) -> Reply:
+            del asked
+            seen.append((len(server.asked), writer.busy))
+            return Reply(404 if len(server.asked) == 2 else 200)
+
+        async def later(uids: frozenset[str], seconds: float) -> None:
+            del uids, seconds
+            seen.append((0, writer.busy))
+
+        server.answer = answer  # type: ignore[method-assign]
+        assert not writer.busy
+        waves = [plans("a", "b", "c", "d"), plans("e", "f", "g")]
+        await writer.write(waves, nominate=False, wait_bound=later)
+        assert not writer.busy
+
+    run(server, work, concurrency=1)
+    first = [(1, True), (2, True), (3, False), (4, False), (0, False)]
+    assert seen == [*first, (5, True), (6, False), (7, False)]

@@ -177,31 +177,61 @@ def test_a_held_pod_that_a_pool_could_grow_for_is_let_go_at_once(tmp_path: Path)
     assert orders.overdue == []
 
 
-def test_solvers_that_better_nothing_are_asked_less_and_less(tmp_path: Path) -> None:
-    asked: list[bool] = []
+class Idle(Worker):
+    """Betters nothing, and counts how often it was to."""
 
-    class Idle(Worker):
-        def solve(
-            self, _problem: Problem, floor: Assignment, _seconds: float, _patience: float = 0.0
-        ) -> Result:
-            asked.append(True)
-            return Result(Outcome(floor, "greedy"), "")
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = 0
 
-    world = World(tmp_path / "settings.yaml")
-    world.planning = Planning(
-        world.cache, Settings(None, Metrics()), Idle(), PlanMetrics(CollectorRegistry())
-    )
+    def solve(self, _problem: Problem, floor: Assignment, _seconds: float, _patience: float = 0.0) -> Result:
+        self.asked += 1
+        return Result(Outcome(floor, "greedy"), "")
+
+
+@pytest.fixture
+def idle(world: World, tmp_path: Path) -> Idle:
+    worker = Idle()
+    settings = Settings(tmp_path / "settings.yaml", Metrics())
+    world.planning = Planning(world.cache, settings, worker, PlanMetrics(CollectorRegistry()))
+    return worker
+
+
+def test_solvers_that_better_nothing_are_asked_less_and_less(world: World, idle: Idle) -> None:
     rounds: list[int] = []
     for number in range(12):
         world.add(held(f"x-{number}", "10m"))
+        before = idle.asked
         world.decide()
-        if asked:
+        if idle.asked > before:
             rounds.append(number)
-        asked.clear()
     assert rounds == [0, 2, 6]
+    before = idle.asked
     world.add(held("huge", 9))
     world.decide()
-    assert asked, "a pod without a place is always worth asking"
+    assert idle.asked > before, "a pod without a place is always worth asking"
+
+
+def test_while_pods_keep_coming_the_solvers_are_asked_for_those_without_a_place(
+    world: World, idle: Idle
+) -> None:
+    for number in range(4):
+        world.add(held(f"x-{number}", "10m"))
+        assert world.planning.decide(news=True, pressed=True).placed()
+    assert idle.asked == 0
+    world.add(held("y", "10m"))
+    world.decide()
+    assert idle.asked == 1, "that they were not asked is no reason to spare them"
+    world.add(held("huge", 9))
+    world.planning.decide(news=True, pressed=True)
+    assert idle.asked == 2
+
+
+def test_many_pods_in_one_plan_are_worth_the_solvers_also_while_more_come(world: World, idle: Idle) -> None:
+    world.cache.apply_node(node("large").cpu(64).field("status", "allocatable", "pods", value="9999").build())
+    world.add(*(held(f"x-{number}", "1m") for number in range(2000)))
+    assert len(world.planning.decide(news=True, pressed=True).placed()) == 2000
+    assert idle.asked == 1
 
 
 def test_only_a_gang_is_bound_to_its_plan(world: World) -> None:
