@@ -11,9 +11,9 @@ import logging
 import random
 import ssl
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import aiohttp
 import msgspec
@@ -22,6 +22,7 @@ from kubernetes.client.rest import should_bypass_proxies
 from kubernetes.config import ConfigException
 
 from cluster.streams import Status
+from extender.http_client import HttpClient, Response
 
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
@@ -35,7 +36,8 @@ _FIRST_DELAY_SECONDS = 0.1
 _MOST_DELAY_SECONDS = 10.0
 # Renewing credentials may start a program, and reading them takes a file: not for every write.
 _CREDENTIALS_SECONDS = 10.0
-_AGENT = "tradewind"  # also the name of the manager of the fields that we write
+# The agent is also the name of the manager of the fields that we write.
+_HEADERS = {"User-Agent": "tradewind", "Accept": _ACCEPT}
 _BUSY = frozenset(
     {
         HTTPStatus.TOO_MANY_REQUESTS,
@@ -65,6 +67,39 @@ class Answer(NamedTuple):
         return HTTPStatus.OK <= self.status < HTTPStatus.MULTIPLE_CHOICES
 
 
+class _Client(Protocol):
+    async def request(
+        self, method: str, path: str, headers: Mapping[str, str], data: bytes, seconds: float
+    ) -> Response: ...
+
+    async def close(self) -> None: ...
+
+
+class _ByProxy:
+    """By a library that knows all kinds of proxies, at several times the processor time."""
+
+    def __init__(self, configuration: Configuration, proxy: str, concurrency: int) -> None:
+        self._server = configuration.host
+        self._named = configuration.tls_server_name
+        connector = aiohttp.TCPConnector(limit=concurrency, ssl=_tls(configuration))
+        self._session = aiohttp.ClientSession(
+            connector=connector, proxy=proxy, cookie_jar=aiohttp.DummyCookieJar()
+        )
+
+    async def request(
+        self, method: str, path: str, headers: Mapping[str, str], data: bytes, seconds: float
+    ) -> Response:
+        timeout, url = aiohttp.ClientTimeout(total=seconds), f"{self._server}{path}"
+        async with self._session.request(
+            method, url, data=data, headers=headers, timeout=timeout, server_hostname=self._named
+        ) as response:
+            said = {name.lower(): value for name, value in response.headers.items()}
+            return Response(response.status, str(response.reason), said, await response.read())
+
+    async def close(self) -> None:
+        await self._session.close()
+
+
 class ApiWrites:
     """Open between `async with` and its end, in one event loop.
 
@@ -76,7 +111,6 @@ class ApiWrites:
         self, api: ApiClient, concurrency: int = 16, permitted: Callable[[], bool] = lambda: True
     ) -> None:
         self._configuration: Configuration = api.configuration
-        self._server = self._configuration.host
         self.concurrency = concurrency
         self._permitted = permitted
         self._credentials: dict[str, str] = {}
@@ -85,18 +119,16 @@ class ApiWrites:
 
     async def __aenter__(self) -> Self:
         self._places = asyncio.Semaphore(self.concurrency)
-        connector = aiohttp.TCPConnector(limit=self.concurrency, ssl=_tls(self._configuration))
-        self._session = aiohttp.ClientSession(
-            connector=connector,
-            headers={"User-Agent": _AGENT, "Accept": _ACCEPT},
-            timeout=aiohttp.ClientTimeout(total=_TRY_SECONDS),
-            proxy=_proxy(self._configuration),
-            cookie_jar=aiohttp.DummyCookieJar(),
+        known = self._configuration
+        self._client: _Client = (
+            _ByProxy(known, proxy, self.concurrency)
+            if (proxy := _proxy(known))
+            else HttpClient(known.host, _tls(known), known.tls_server_name)
         )
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._session.close()
+        await self._client.close()
 
     async def patch(self, path: str, patch: Any, content_type: str = MERGE_PATCH) -> Answer:
         return await self._write("PATCH", path, patch, content_type)
@@ -122,19 +154,13 @@ class ApiWrites:
     ) -> tuple[Answer, float | None]:
         """The answer, and after how many seconds to try again at the earliest, if that may help."""
         try:
-            headers = {"Content-Type": content_type, **await self._authorization()}
-            async with self._session.request(
-                method,
-                f"{self._server}{path}",
-                data=data,
-                headers=headers,
-                server_hostname=self._configuration.tls_server_name,
-            ) as response:
-                answer = Answer(response.status, _refusal(await response.read(), response))
+            headers = {**_HEADERS, "Content-Type": content_type, **await self._authorization()}
+            response = await self._client.request(method, path, headers, data, _TRY_SECONDS)
         except ConfigException as error:
             return Answer(0, f"the credentials cannot be renewed: {error}"), 0.0
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             return Answer(0, str(error) or type(error).__name__), 0.0
+        answer = Answer(response.status, _refusal(response))
         if answer.status == HTTPStatus.UNAUTHORIZED and self._credentials_until:
             self._credentials_until = 0.0  # a token that was replaced earlier than it said
             return answer, 0.0
@@ -151,7 +177,7 @@ class ApiWrites:
 
 def _credentials(configuration: Configuration) -> dict[str, str]:
     """Renews them on the way, if they need it."""
-    return {setting["key"]: setting["value"] for setting in configuration.auth_settings().values()}
+    return {setting["key"]: setting["value"].strip() for setting in configuration.auth_settings().values()}
 
 
 def _tls(configuration: Configuration) -> ssl.SSLContext:
@@ -172,19 +198,19 @@ def _proxy(configuration: Configuration) -> str | None:
     return None if should_bypass_proxies(configuration.host, configuration.no_proxy or "") else proxy
 
 
-def _refusal(body: bytes, response: aiohttp.ClientResponse) -> str:
+def _refusal(response: Response) -> str:
     """Empty for a success, whose body nobody reads."""
-    if response.ok:
+    if response.status < HTTPStatus.BAD_REQUEST:
         return ""
     try:
-        return _status_decoder.decode(body).message
+        return _status_decoder.decode(response.body).message
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return str(response.reason)
+        return response.reason
 
 
-def _retry_after(response: aiohttp.ClientResponse) -> float:
+def _retry_after(response: Response) -> float:
     """Whole seconds, as the API server writes it; a date, which proxies may write, counts as nothing said."""
-    said = response.headers.get("Retry-After", "")
+    said = response.headers.get("retry-after", "")
     return min(float(said), _MOST_DELAY_SECONDS) if said.isdecimal() else 0.0
 
 

@@ -179,3 +179,23 @@ def test_credentials_that_cannot_be_renewed_are_an_answer() -> None:
     answer = run(server, patch, configuration)
     assert answer == Answer(0, "the credentials cannot be renewed: the token file is empty")
     assert server.asked == []
+
+
+def test_where_a_proxy_is_set_it_is_asked() -> None:
+    """It is sent the whole address, and all else is the same."""
+    proxy = ApiServer(Reply(503), Reply(429, headers={"Retry-After": "1"}))
+
+    async def go() -> Answer:
+        async with serving(proxy):
+            configuration = Tokens().configuration()
+            configuration.host, configuration.proxy = "http://api.invalid", proxy.url
+            async with ApiWrites(ApiClient(configuration)) as writes:
+                return await patch(writes)
+
+    assert asyncio.run(go()) == Answer(200)
+    assert len(proxy.asked) == 3
+    asked = proxy.asked[-1]
+    assert (asked.method, asked.path, asked.body) == ("PATCH", _PATH, _PATCH)
+    assert asked.headers["Host"] == "api.invalid"
+    assert asked.headers["Content-Type"] == MERGE_PATCH
+    assert asked.headers["User-Agent"] == "tradewind"
