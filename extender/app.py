@@ -9,7 +9,7 @@ from fastapi import FastAPI, HTTPException, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import BaseModel
 from starlette.requests import ClientDisconnect
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from cluster.cache import Cache
 from extender.decisions import Decisions
@@ -69,7 +69,7 @@ class App(FastAPI):
             "POST /filter and POST /prioritize speak the scheduler extender protocol.",
             redoc_url=None,
         )
-        self.posts: dict[str, ASGIApp] = {}
+        self.posts: dict[str, Endpoint] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         post = self.posts.get(scope["path"]) if scope.get("method") == "POST" else None
@@ -77,19 +77,19 @@ class App(FastAPI):
 
 
 def add_verbs(app: App, verbs: Verbs, max_body_bytes: int) -> None:
-    app.posts["/filter"] = _Endpoint(verbs.filter, max_body_bytes)
-    app.posts["/prioritize"] = _Endpoint(verbs.prioritize, max_body_bytes)
-    app.posts["/preempt"] = _Endpoint(verbs.preempt, max_body_bytes)
+    for verb in (verbs.filter, verbs.prioritize, verbs.preempt):
+        app.posts[f"/{verb.name}"] = Endpoint(verb, max_body_bytes, verb.at_once)
     if verbs.binder is not None:
-        app.posts["/bind"] = _Endpoint(verbs.bind, max_body_bytes)
+        app.posts["/bind"] = Endpoint(verbs.bind, max_body_bytes)
 
 
 @dataclass(frozen=True)
-class _Endpoint:
+class Endpoint:
     """Takes and gives bytes."""
 
     answer: Callable[[bytes], Awaitable[Answer]]
     max_body_bytes: int
+    at_once: Callable[[bytes], Answer] | None = None  # the same without waiting, if it can be had
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:

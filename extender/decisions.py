@@ -125,9 +125,10 @@ class Decisions:
     ) -> None:
         """Keep the answer to a filter request; `apart` are nodes that no rule rejected, with the reason."""
         before = self._of(pod)
-        decision = filter_decision(pod, policy, nodes, verdict, apart=apart)
         attempts = before.attempts + 1 if before else 1
-        self._keep(pod, msgspec.structs.replace(decision, attempts=attempts, note=note))
+        self._keep(
+            pod, filter_decision(pod, policy, nodes, verdict, apart=apart, attempts=attempts, note=note)
+        )
 
     def ranked(
         self,
@@ -143,8 +144,10 @@ class Decisions:
         """Keep the answer to a prioritize request; `planned` is the row of a node that the note put first."""
         before = self._of(pod) or Decision(pod.uid, time.time())
         ranking = ranking_of(pod, nodes, terms, totals, planned=planned)
-        changes = {"policy": policy, "ranking": ranking, "stood_aside": "", "note": note}
-        self._keep(pod, msgspec.structs.replace(before, **changes))
+        decision = Decision(
+            pod.uid, before.decided_at, before.attempts, policy, before.filtering, ranking, note=note
+        )
+        self._keep(pod, decision)
 
     def stood_aside(self, pod: Pod, why: str) -> None:
         before = self._of(pod)
@@ -172,6 +175,8 @@ def filter_decision(
     *,
     apart: Mapping[str, str],
     detail: Detail = BRIEF,
+    attempts: int = 1,
+    note: Note | None = None,
 ) -> Decision:
     passed = np.flatnonzero(verdict.feasible)
     if apart:
@@ -190,7 +195,7 @@ def filter_decision(
         only = nodes.take(passed)
         terms = tuple(policy.terms(pod, only))
         ranking = ranking_of(pod, only, terms, weighted_sum(terms, 1), detail)
-    return Decision(pod.uid, time.time(), policy=policy, filtering=filtering, ranking=ranking)
+    return Decision(pod.uid, time.time(), attempts, policy, filtering, ranking, note=note)
 
 
 def ranking_of(
@@ -208,16 +213,16 @@ def ranking_of(
     beside = [*_favourite_by_price(terms), *([] if planned is None else [planned])]
     found = list(dict.fromkeys([*best, *beside]))
     rows = np.array(found, np.intp)
-    kept, kept_totals = nodes.take(rows), totals[rows]
+    kept, kept_totals = nodes.take(rows), totals.take(rows)
     return Ranking(
         count=len(nodes),
         best_count=int(np.count_nonzero(totals == kept_totals[0])),
-        scorers=tuple((term.rule, term.weight) for term in terms),
-        names=tuple(kept.names),
+        scorers=tuple([(term.rule, term.weight) for term in terms]),
+        names=kept.names,
         totals=kept_totals,
-        ranks=_ranks(totals, kept_totals, len(best)),
+        ranks=_ranks(totals, kept_totals.tolist(), len(best)),
         worst_total=float(totals.min()),
-        scores=np.array([term.scores[rows] for term in terms]).reshape(len(terms), rows.size),
+        scores=np.array([term.scores.take(rows) for term in terms]).reshape(len(terms), rows.size),
         costs=pod_cost(pod, kept),
         prices=kept.price,
         median_prices=kept.median_price,
@@ -227,11 +232,11 @@ def ranking_of(
     )
 
 
-def _ranks(totals: Scores, kept: Scores, best: int) -> Rows:
+def _ranks(totals: Scores, kept: list[float], best: int) -> Rows:
     """Of the best, which are all kept, by comparing them with each other; of the rest with all."""
-    first = np.searchsorted(-kept[:best], -kept[:best], side="left")
+    first = [kept.index(total) for total in kept[:best]]
     others = [np.count_nonzero(totals > total) for total in kept[best:]]
-    return np.append(first, others).astype(np.intp) + 1
+    return np.array([*first, *others], np.intp) + 1
 
 
 def _favourite_by_price(terms: Sequence[Term]) -> list[int]:

@@ -12,6 +12,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from cluster.errors import TradewindError
+from extender.direct import DirectProtocol
 
 # kube-scheduler keeps idle connections for 90 s and does not repeat a POST on one that we closed.
 _KEEP_ALIVE_SECONDS = 120
@@ -31,7 +32,7 @@ class Server(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 app,
-                http="httptools",
+                http=DirectProtocol,
                 lifespan="off",
                 log_config=None,
                 log_level="warning",

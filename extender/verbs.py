@@ -7,14 +7,15 @@ when a rule fails, every node passes and none is preferred, as if Tradewind were
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from http import HTTPStatus
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from cachetools import TTLCache
+from prometheus_client import Counter, Histogram
 
 from cluster.cache import Cache
 from cluster.errors import RequestError
@@ -28,7 +29,7 @@ from extender.metrics import Metrics
 from extender.planned import boosted, fresh_note, planned_row, with_plan
 from extender.preempt import choose
 from extender.protocol import PreemptRequest, Request
-from scoring.policy import Policy, weighted_sum
+from scoring.policy import Policy, Verdict, weighted_sum
 from scoring.ranking import levels
 
 UNKNOWN_NODE = "node is not known to Tradewind yet"
@@ -38,6 +39,8 @@ REFUSED_NODE = "node refused the pod when it was about to be bound"
 # pod waiting for the next cluster event; so the first request with a new name waits this long for our watch.
 _UNKNOWN_NODE_WAIT_SECONDS = 0.25
 _UNKNOWN_NODE_MEMORY_SECONDS = 60.0
+
+_OUTCOMES = ("ok", "malformed", "not_synced", "failed")
 
 Asked = TypeVar("Asked", Request, PreemptRequest)
 
@@ -52,22 +55,74 @@ class ClusterState(Protocol):
     def synced(self) -> bool: ...
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(NamedTuple):
     body: bytes
     outcome: str
     status: int = 200
 
 
-@dataclass(frozen=True)
-class _Verb(Generic[Asked]):
+class NewNodesError(Exception):
+    """There are nodes in a request of which our watch may bring word in a moment."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__(f"{len(names)} nodes are new")
+        self.names = names
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verb(Generic[Asked]):
     """How one verb is answered, and what it says when it cannot be."""
 
     name: str
+    cluster: ClusterState
     decode: Callable[[bytes], Asked]
-    decide: Callable[[Asked], Awaitable[bytes]]
+    decide: Callable[[Asked, bool], bytes]  # or NewNodesError, unless they were waited for
     indifferent: Callable[[Asked], bytes]  # as if Tradewind were not there
+    stand_aside: Callable[[Asked, str], None]  # says why in the record
+    wait: Callable[[Sequence[str]], Awaitable[None]]  # for new nodes
+    counts: Mapping[str, Counter]  # of requests, by outcome
+    seconds: Histogram
     malformed_status: int = HTTPStatus.BAD_REQUEST
+
+    async def __call__(self, body: bytes) -> Answer:
+        started = time.perf_counter()
+        try:
+            return self._measured(body, started, waited=False)
+        except NewNodesError as new:
+            await self.wait(new.names)
+        return self._measured(body, started, waited=True)
+
+    def at_once(self, body: bytes) -> Answer:
+        """Raise NewNodesError where it is better to wait."""
+        return self._measured(body, time.perf_counter(), waited=False)
+
+    def _measured(self, body: bytes, started: float, *, waited: bool) -> Answer:
+        answer = self._answer(body, waited=waited)
+        self.counts[answer.outcome].inc()
+        self.seconds.observe(time.perf_counter() - started)
+        return answer
+
+    def _answer(self, body: bytes, *, waited: bool) -> Answer:
+        try:
+            request = self.decode(body)
+        except RequestError as error:
+            _log.warning("%s request refused: %s", self.name, error)
+            return Answer(protocol.encode_error(str(error)), "malformed", self.malformed_status)
+        if not self.cluster.synced:
+            self.stand_aside(request, "the cluster state was not complete yet")
+            return Answer(self.indifferent(request), "not_synced")
+        try:
+            answer = Answer(self.decide(request, waited), "ok")
+        except NewNodesError:
+            raise
+        except Exception:  # noqa: BLE001  the boundary: no fault of ours may block a pod
+            _log.exception(
+                "%s failed for pod %s; it is answered as if we were not there", self.name, request.pod
+            )
+            self.stand_aside(request, f"answering {self.name} failed, the log says how")
+            return Answer(self.indifferent(request), "failed")
+        _log.debug("%s answered for pod %s", self.name, request.pod)
+        return answer
 
 
 class Verbs:
@@ -85,19 +140,32 @@ class Verbs:
         self.binder = binder
         self._decisions = decisions
         self._waited: TTLCache[str, None] = TTLCache(4096, ttl=_UNKNOWN_NODE_MEMORY_SECONDS)
-        self._filter_verb = _Verb("filter", protocol.decode, self._filter, _keep_all, HTTPStatus.OK)
-        self._prioritize_verb = _Verb("prioritize", protocol.decode, self._prioritize, _prefer_none)
-        self._preempt_verb = _Verb("preempt", protocol.decode_preempt, self._preempt, _keep_all_victims)
+        self._newest = _find((), NodeTable())
+        # A malformed filter request gets an Error, which kube-scheduler reads as ours, not as "no node fits".
+        self.filter = self._verb("filter", protocol.decode, self._filter, _keep_all, HTTPStatus.OK)
+        self.prioritize = self._verb("prioritize", protocol.decode, self._prioritize, _prefer_none)
+        self.preempt = self._verb("preempt", protocol.decode_preempt, self._preempt, _keep_all_victims)
 
-    async def filter(self, body: bytes) -> Answer:
-        """A malformed request gets an Error, which kube-scheduler reads as ours, not as "no node fits"."""
-        return await self._answer(self._filter_verb, body)
-
-    async def prioritize(self, body: bytes) -> Answer:
-        return await self._answer(self._prioritize_verb, body)
-
-    async def preempt(self, body: bytes) -> Answer:
-        return await self._answer(self._preempt_verb, body)
+    def _verb(
+        self,
+        name: str,
+        decode: Callable[[bytes], Asked],
+        decide: Callable[[Asked, bool], bytes],
+        indifferent: Callable[[Asked], bytes],
+        malformed_status: int = HTTPStatus.BAD_REQUEST,
+    ) -> Verb[Asked]:
+        return Verb(
+            name=name,
+            cluster=self._cluster,
+            decode=decode,
+            decide=decide,
+            indifferent=indifferent,
+            stand_aside=self._stand_aside,
+            wait=self._wait,
+            counts={outcome: self._metrics.requests.labels(name, outcome) for outcome in _OUTCOMES},
+            seconds=self._metrics.request_seconds.labels(name),
+            malformed_status=malformed_status,
+        )
 
     async def bind(self, body: bytes) -> Answer:
         """There is no indifferent answer: a pod that nobody binds stays assumed for ever."""
@@ -110,52 +178,23 @@ class Verbs:
             return Answer(protocol.encode_bind(str(error)), "malformed")
         return Answer(protocol.encode_bind(await self.binder.bind(request)), "ok")
 
-    async def _answer(self, verb: _Verb[Asked], body: bytes) -> Answer:
-        started = time.perf_counter()
-        answer = await self._decided(verb, body)
-        self._metrics.requests.labels(verb.name, answer.outcome).inc()
-        self._metrics.request_seconds.labels(verb.name).observe(time.perf_counter() - started)
-        return answer
-
-    async def _decided(self, verb: _Verb[Asked], body: bytes) -> Answer:
-        try:
-            request = verb.decode(body)
-        except RequestError as error:
-            _log.warning("%s request refused: %s", verb.name, error)
-            return Answer(protocol.encode_error(str(error)), "malformed", verb.malformed_status)
-        if not self._cluster.synced:
-            self._stand_aside(request, "the cluster state was not complete yet")
-            return Answer(verb.indifferent(request), "not_synced")
-        try:
-            answer = Answer(await verb.decide(request), "ok")
-        except Exception:  # noqa: BLE001  the boundary: no fault of ours may block a pod
-            _log.exception(
-                "%s failed for pod %s; it is answered as if we were not there", verb.name, request.pod
-            )
-            self._stand_aside(request, f"answering {verb.name} failed, the log says how")
-            return Answer(verb.indifferent(request), "failed")
-        _log.debug("%s answered for pod %s", verb.name, request.pod)
-        return answer
-
-    async def _filter(self, request: Request) -> bytes:
-        snapshot, rows = await self._rows(request)
-        known = np.flatnonzero(rows >= 0)
+    def _filter(self, request: Request, waited: bool) -> bytes:
+        snapshot, found = self._candidates(request, waited=waited)
         note = fresh_note(request.pod)
         policy = with_plan(self._policy_of(request.pod), note)
-        nodes = snapshot.nodes.take(rows[known])
+        nodes = snapshot.nodes.take(found.rows)
         verdict = policy.filter(request.pod, nodes)
         failed: dict[str, str] = {}
-        unresolvable = {request.names[index]: UNKNOWN_NODE for index in np.flatnonzero(rows < 0).tolist()}
-        kept = self._spare_refused(request, known[verdict.feasible].tolist(), unresolvable)
+        unresolvable = {request.names[index]: UNKNOWN_NODE for index in found.unknown}
+        kept = self._spare_refused(request, found.kept(verdict), unresolvable)
         if self._decisions is not None:
             apart = dict(unresolvable)
-            _after_the_answer(
-                partial(self._decisions.filtered, request.pod, policy, nodes, verdict, apart=apart, note=note)
-            )
+            filtered = partial(self._decisions.filtered, request.pod, policy, nodes, verdict)
+            _after_the_answer(partial(filtered, apart=apart, note=note))
         for rule, rejected in verdict.rejections:
             self._metrics.rejected.labels(rule.name).inc(rejected.size)
             reasons = failed if rule.resolvable else unresolvable
-            reasons.update((request.names[index], rule.reason) for index in known[rejected].tolist())
+            reasons.update((request.names[index], rule.reason) for index in found.known[rejected].tolist())
         return protocol.encode_filter(request, kept, failed, unresolvable)
 
     def _spare_refused(
@@ -171,12 +210,11 @@ class Verbs:
         unresolvable.update((request.names[i], REFUSED_NODE) for i in kept if request.names[i] in refused)
         return others
 
-    async def _prioritize(self, request: Request) -> bytes:
-        snapshot, rows = await self._rows(request)
-        known = np.flatnonzero(rows >= 0)
+    def _prioritize(self, request: Request, waited: bool) -> bytes:
+        snapshot, found = self._candidates(request, waited=waited)
         note = fresh_note(request.pod)
         policy = with_plan(self._policy_of(request.pod), note)
-        nodes = snapshot.nodes.take(rows[known])
+        nodes = snapshot.nodes.take(found.rows)
         planned = planned_row(request.pod, note, policy, nodes) if note else None
         terms = tuple(policy.terms(request.pod, nodes))
         totals = weighted_sum(terms, len(nodes))
@@ -186,13 +224,13 @@ class Verbs:
         if note is not None:
             self._metrics.planned.labels("unavailable" if planned is None else "preferred").inc()
         scores = levels(totals) if planned is None else boosted(len(nodes), planned)
-        if len(nodes) == len(request.names):
-            return protocol.encode_known_priorities(nodes.cluster.table, nodes.rows, scores)
+        if not found.unknown:
+            return protocol.encode_known_priorities(found.table, found.rows, scores)
         of_all = np.zeros(len(request.names), np.int64)
-        of_all[known] = scores
+        of_all[found.known] = scores
         return protocol.encode_priorities(request.names, of_all.tolist())
 
-    async def _preempt(self, request: PreemptRequest) -> bytes:
+    def _preempt(self, request: PreemptRequest, _waited: bool) -> bytes:
         cache = self._cluster.cache
         chosen = choose(request, cache.snapshot(), cache, self._policy_of(request.pod))
         return protocol.encode_preempt(chosen)
@@ -201,36 +239,62 @@ class Verbs:
         if self._decisions is not None and isinstance(request, Request):
             _after_the_answer(partial(self._decisions.stood_aside, request.pod, why))
 
-    async def _rows(self, request: Request) -> tuple[Snapshot, Rows]:
-        """The newest snapshot and the rows in it of the request's nodes, -1 for a node that it lacks."""
-        cache = self._cluster.cache
-        snapshot = cache.snapshot()
-        rows = _rows_of(request.names, snapshot.nodes.cluster.table)
-        unknown = [request.names[index] for index in np.flatnonzero(rows < 0).tolist()]
-        if not unknown:
-            return snapshot, rows
-        new = [name for name in unknown if name not in self._waited]
+    def _candidates(self, request: Request, *, waited: bool) -> tuple[Snapshot, "_Found"]:
+        """The newest snapshot and the request's nodes in it; raise NewNodesError if it is better to wait."""
+        snapshot = self._cluster.cache.snapshot()
+        found = self._find(request.names, snapshot.nodes.cluster.table)
+        if found.unknown:
+            self._look_at([request.names[index] for index in found.unknown], waited=waited)
+        return snapshot, found
+
+    def _find(self, names: tuple[str, ...], table: NodeTable) -> "_Found":
+        """Remembered, because prioritize is sent the same nodes as filter before it, if none was rejected."""
+        newest = self._newest
+        if newest.names is not names or newest.table is not table:
+            newest = self._newest = _find(names, table)
+        return newest
+
+    def _look_at(self, unknown: Sequence[str], *, waited: bool) -> None:
+        new = [] if waited else [name for name in unknown if name not in self._waited]
         if new:
-            self._waited.update(dict.fromkeys(new))
-            await asyncio.to_thread(cache.wait_for_nodes, new, _UNKNOWN_NODE_WAIT_SECONDS)
-            snapshot = cache.snapshot()
-            rows = _rows_of(request.names, snapshot.nodes.cluster.table)
-        missing = np.flatnonzero(rows < 0)
-        if missing.size:
-            self._metrics.unknown.inc(missing.size)
-            _log.warning("node %s is not in the cluster state", request.names[int(missing[0])])
-        return snapshot, rows
+            raise NewNodesError(new)
+        self._metrics.unknown.inc(len(unknown))
+        _log.warning("node %s is not in the cluster state", unknown[0])
+
+    async def _wait(self, new: Sequence[str]) -> None:
+        self._waited.update(dict.fromkeys(new))
+        await asyncio.to_thread(self._cluster.cache.wait_for_nodes, new, _UNKNOWN_NODE_WAIT_SECONDS)
+
+
+class _Found(NamedTuple):
+    """A request's nodes in a table."""
+
+    names: tuple[str, ...]
+    table: NodeTable
+    known: Rows  # which of the names are in the table
+    rows: Rows  # where they are in it
+    unknown: Sequence[int]  # which of the names are not
+
+    def kept(self, verdict: Verdict) -> Sequence[int]:
+        """Indices into the names."""
+        if not verdict.rejections and not self.unknown:
+            return range(len(self.names))
+        kept: list[int] = self.known[verdict.feasible].tolist()
+        return kept
+
+
+def _find(names: tuple[str, ...], table: NodeTable) -> _Found:
+    rows = table.rows_of_all(names)
+    known_mask = rows >= 0
+    if known_mask.all():
+        return _Found(names, table, np.arange(rows.size), rows, ())
+    known = np.flatnonzero(known_mask)
+    return _Found(names, table, known, rows[known], np.flatnonzero(~known_mask).tolist())
 
 
 def _after_the_answer(record: Callable[[], None]) -> None:
     """kube-scheduler does not wait for our memory, and no fault in it can change the answer."""
     asyncio.get_running_loop().call_soon(record)
-
-
-@lru_cache(maxsize=16)
-def _rows_of(names: tuple[str, ...], table: NodeTable) -> Rows:
-    """Remembered, because the same nodes come again and again while no node changes."""
-    return table.rows_of_all(names)
 
 
 def _keep_all(request: Request) -> bytes:
