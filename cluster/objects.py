@@ -45,7 +45,7 @@ _FINISHED = frozenset({"Succeeded", "Failed"})
 _NO_ANNOTATIONS: Mapping[str, str] = {}  # one for all
 
 # What bytes that are no such object end in; a RecursionError comes from brackets nested too deep.
-_UNREADABLE = (msgspec.MsgspecError, QuantityError, UnicodeDecodeError, RecursionError)
+UNREADABLE = (msgspec.MsgspecError, QuantityError, UnicodeDecodeError, RecursionError)
 
 
 class Node(msgspec.Struct, frozen=True, gc=False):
@@ -147,13 +147,16 @@ _read_tolerations: Shared[tuple[Toleration, ...]] = Shared(
 
 def read_node(data: bytes | msgspec.Raw) -> Node:
     try:
-        node = _node_decoder.decode(data)
-        labels = _read_labels(node.metadata.labels)
-        status = node.status or NodeStatus()
-        allocatable = _read_allocatable(status.allocatable)
-    except _UNREADABLE as error:
+        return node_of(_node_decoder.decode(data))
+    except UNREADABLE as error:
         raise UnreadableObjectError(f"{error} in {_named(data, 'node')}") from error
-    spec = node.spec or NodeSpec()
+
+
+def node_of(node: NodeObject) -> Node:
+    """Fails with one of `UNREADABLE` or with an UnreadableObjectError."""
+    labels = _read_labels(node.metadata.labels)
+    spec, status = node.spec or NodeSpec(), node.status or NodeStatus()
+    allocatable = _read_allocatable(status.allocatable)
     return Node(
         name=_name(node.metadata, "node"),
         labels=labels,
@@ -180,12 +183,13 @@ def _holding(conditions: Iterable[NodeCondition]) -> tuple[str, ...]:
 
 def read_pod(data: bytes | msgspec.Raw) -> Pod:
     try:
-        return _pod(_pod_decoder.decode(data))
-    except _UNREADABLE as error:
+        return pod_of(_pod_decoder.decode(data))
+    except UNREADABLE as error:
         raise UnreadableObjectError(f"{error} in {_named(data, 'pod')}") from error
 
 
-def _pod(pod: PodObject) -> Pod:
+def pod_of(pod: PodObject) -> Pod:
+    """Fails like `node_of`."""
     metadata, spec, status = pod.metadata, pod.spec or PodSpec(), pod.status or PodStatus()
     name = _name(metadata, "pod")
     namespace = sys.intern(metadata.namespace or "default")
@@ -225,17 +229,21 @@ def _pod(pod: PodObject) -> Pod:
 
 def read_namespace(data: bytes | msgspec.Raw) -> Namespace:
     try:
-        metadata = _namespace_decoder.decode(data).metadata
-        labels = _read_labels(metadata.labels)
-    except _UNREADABLE as error:
+        return namespace_of(_namespace_decoder.decode(data))
+    except UNREADABLE as error:
         raise UnreadableObjectError(f"{error} in {_named(data, 'namespace')}") from error
-    return Namespace(name=_name(metadata, "namespace"), labels=labels)
+
+
+def namespace_of(namespace: NamespaceObject) -> Namespace:
+    """Fails like `node_of`."""
+    labels = _read_labels(namespace.metadata.labels)
+    return Namespace(name=_name(namespace.metadata, "namespace"), labels=labels)
 
 
 def read_identity(data: bytes | msgspec.Raw) -> Identity:
     try:
         return _identity_decoder.decode(data).metadata
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         raise UnreadableObjectError(f"{error} in an object without readable metadata") from error
 
 

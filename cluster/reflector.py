@@ -8,9 +8,10 @@ from operator import attrgetter
 from kubernetes.client import ApiClient
 
 from cluster.cache import Cache
-from cluster.objects import read_namespace, read_node, read_pod
+from cluster.objects import namespace_of, node_of, pod_of, read_namespace, read_node, read_pod
 from cluster.streams import Streams
 from cluster.watch import Pace, Resource, Watch
+from cluster.wire import NamespaceObject, NodeObject, PodObject
 
 _log = logging.getLogger(__name__)
 
@@ -63,6 +64,8 @@ def _resources(cache: Cache) -> tuple[Resource, ...]:
             name="nodes",
             key=attrgetter("name"),
             read=read_node,
+            kind=NodeObject,
+            make=node_of,
             apply=cache.apply_node,
             remove=cache.remove_node,
             retain=cache.retain_nodes,
@@ -72,6 +75,8 @@ def _resources(cache: Cache) -> tuple[Resource, ...]:
             name="pods",
             key=attrgetter("uid"),
             read=read_pod,
+            kind=PodObject,
+            make=pod_of,
             apply=cache.apply_pod,
             remove=cache.remove_pod,
             retain=cache.retain_pods,
@@ -82,6 +87,8 @@ def _resources(cache: Cache) -> tuple[Resource, ...]:
             name="namespaces",
             key=attrgetter("name"),
             read=read_namespace,
+            kind=NamespaceObject,
+            make=namespace_of,
             apply=cache.apply_namespace,
             remove=cache.remove_namespace,
             retain=cache.retain_namespaces,

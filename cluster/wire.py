@@ -27,6 +27,7 @@ class Metadata(msgspec.Struct, rename="camel", gc=False):
     namespace: str | None = None
     uid: str | None = None
     labels: msgspec.Raw = NULL
+    resource_version: str | None = None
     annotations: dict[str, str] | None = None
     owner_references: msgspec.Raw = NULL
     creation_timestamp: str | None = None

@@ -14,11 +14,12 @@ from kubernetes.client import ApiClient, Configuration
 
 from cluster.cache import Cache
 from cluster.errors import ApiError
-from cluster.objects import Node, read_node
+from cluster.objects import Node, node_of, read_node
 from cluster.reflector import Reflector
 from cluster.snapshot import Offer
 from cluster.streams import Streams
 from cluster.watch import Pace, Resource, Watch
+from cluster.wire import NodeObject
 from tests.builders import node, offer_of, pod
 from tests.cluster.conftest import (
     IMPATIENT,
@@ -296,6 +297,8 @@ def watch_nodes(api: ScriptedApi, pauses: Pauses) -> None:
         name="nodes",
         key=lambda identity: identity.name,
         read=read_node,
+        kind=NodeObject,
+        make=node_of,
         apply=cache.apply_node,
         remove=cache.remove_node,
         retain=cache.retain_nodes,
