@@ -4,11 +4,12 @@ Rules that look at other pods look at groups: pods of one workload share labels,
 there are far fewer groups than pods.
 """
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable
 from typing import Generic, NamedTuple, TypeVar
 
 from cluster.constraints import HostPort
 from cluster.groups import GroupIndex, PodGroup
+from cluster.layers import Layers
 from cluster.objects import Pod
 
 _Key = TypeVar("_Key", bound=Hashable)
@@ -17,8 +18,8 @@ _Key = TypeVar("_Key", bound=Hashable)
 class Placed(NamedTuple):
     """How many pods of each group, and which host ports, are on which node, by its name."""
 
-    groups: Mapping[PodGroup, Mapping[str, int]]
-    ports: Mapping[HostPort, Mapping[str, int]]
+    groups: Layers[PodGroup, Layers[str, int]]
+    ports: Layers[HostPort, Layers[str, int]]
     group_index: GroupIndex  # also knows groups that are not, or no longer, among `groups`
 
     def changed(self, pods: Iterable[Pod], by: int) -> "Placed":
@@ -34,8 +35,8 @@ class PlacedPods:
     """The mutable side: what was handed out is copied before it is changed."""
 
     def __init__(self, start: Placed | None = None) -> None:
-        self._groups: _Counts[PodGroup] = _Counts(start.groups if start else {})
-        self._ports: _Counts[HostPort] = _Counts(start.ports if start else {})
+        self._groups: _Counts[PodGroup] = _Counts(start.groups if start else Layers())
+        self._ports: _Counts[HostPort] = _Counts(start.ports if start else Layers())
         self._index = GroupIndex(start.groups if start else ())  # only one writer may add to an index
         self._frozen: Placed | None = None
 
@@ -65,28 +66,27 @@ class PlacedPods:
 class _Counts(Generic[_Key]):
     """How many of each key are on each node; neither keys nor nodes of which there are none."""
 
-    def __init__(self, start: Mapping[_Key, Mapping[str, int]]) -> None:
-        self._counts: dict[_Key, Mapping[str, int]] = dict(start)
-        self._owned: dict[
-            _Key, dict[str, int]
-        ] = {}  # changed since the last hand-out: nobody else holds them
+    def __init__(self, start: Layers[_Key, Layers[str, int]]) -> None:
+        self._counts = start
+        # Changed since the last hand-out: nobody else holds these, nor then `_counts`.
+        self._owned: dict[_Key, Layers[str, int]] = {}
 
-    def freeze(self) -> Mapping[_Key, Mapping[str, int]]:
+    def freeze(self) -> Layers[_Key, Layers[str, int]]:
         self._owned.clear()
-        return dict(self._counts)
+        return self._counts
 
     def change(self, key: _Key, node_name: str, by: int) -> None:
+        if not self._owned:
+            self._counts = self._counts.copy()
         counts = self._owned.get(key)
         if counts is None:
-            counts = self._owned[key] = dict(self._counts.get(key, ()))
-        counts[node_name] = counts.get(node_name, 0) + by
-        if not counts[node_name]:
-            del counts[node_name]
-        if counts:
-            self._counts[key] = counts
-        else:
-            self._counts.pop(key, None)
-            self._owned.pop(key, None)
+            known = self._counts.find(key)
+            counts = self._owned[key] = Layers() if known is None else known.copy()
+            self._counts.put(key, counts)
+        counts.put(node_name, (counts.find(node_name) or 0) + by or None)
+        if not counts:
+            self._counts.put(key, None)
+            del self._owned[key]
 
 
 def group_of(pod: Pod) -> PodGroup:
