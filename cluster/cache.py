@@ -56,7 +56,7 @@ class Cache:
         self._moved = False  # pods have come or gone since
         self._pods: dict[str, Pod] = {}
         self._waiting: dict[str, Pod] = {}
-        self._news = News()
+        self._news = self._told = News()
         self._assumed: dict[str, str] = {}  # pod UID to node: bound by us, not yet seen as bound
         self._pods_on: dict[str, dict[str, Pod]] = {}
         self._placed = PlacedPods()
@@ -104,7 +104,7 @@ class Cache:
         """Wake those who wait for news: something outside of the cluster changed what pods may do."""
         with self._changed:
             self._open()
-            self._changed.notify_all()
+            self._wake()
 
     def apply_node(self, node: Node) -> None:
         with self._changed:
@@ -251,7 +251,13 @@ class Cache:
             self._batch_changed = True
             return
         self._generation += 1
-        self._changed.notify_all()
+        self._wake()
+
+    def _wake(self) -> None:
+        """Whoever waits does so for news, of nodes too: most changes are none and need not wake anybody."""
+        if self._news is not self._told:
+            self._told = self._news
+            self._changed.notify_all()
 
     def _newest(self) -> Snapshot:
         if self._snapshot is None or self._snapshot.generation != self._generation:
@@ -366,11 +372,11 @@ class Cache:
         before = self._waiting.get(pod.uid)
         # kube-scheduler takes a nomination back when the pod does not fit there.
         if before is None or (before.nominated and not pod.nominated):
-            self._news = self._news._replace(arrivals=self._news.arrivals + 1)
+            self._news = News(self._news.arrivals + 1, self._news.openings)
         self._waiting[pod.uid] = pod
 
     def _open(self) -> None:
-        self._news = self._news._replace(openings=self._news.openings + 1)
+        self._news = News(self._news.arrivals, self._news.openings + 1)
 
     def _count(self, pod: Pod, *, sign: int) -> None:
         row = self._row_of.get(pod.node_name)

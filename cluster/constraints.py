@@ -69,6 +69,7 @@ class Placement(NamedTuple):
 
 
 _ANYWHERE = Placement()
+_NO_PORTS: frozenset[HostPort] = frozenset()
 _read_affinity = Shared(Affinity, lambda affinity: affinity or Affinity(), "spec.affinity")
 _read_constraints: Shared[tuple[SpreadConstraint, ...]] = Shared(
     tuple[SpreadConstraint, ...], lambda constraints: constraints or (), "spec.topologySpreadConstraints"
@@ -160,9 +161,11 @@ def _narrowed(selector: Selector | None, own: Iterable[Requirement]) -> Selector
 
 def host_ports(spec: PodSpec) -> frozenset[HostPort]:
     """Ports of the containers and of the sidecars; other init containers are gone by the time it matters."""
-    sidecars = [each for each in spec.init_containers or () if each.restart_policy == "Always"]
-    ports = [port for container in (*(spec.containers or ()), *sidecars) for port in container.ports or ()]
-    return frozenset(_host_port(port) for port in ports if port.host_port)
+    ports = [port for each in spec.containers or () if each.ports for port in each.ports if port.host_port]
+    for each in spec.init_containers or ():
+        if each.restart_policy == "Always":
+            ports += [port for port in each.ports or () if port.host_port]
+    return frozenset(map(_host_port, ports)) if ports else _NO_PORTS
 
 
 def _host_port(port: Port) -> HostPort:

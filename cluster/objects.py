@@ -1,15 +1,22 @@
 """The Kubernetes objects that placement looks at, read from the API's JSON."""
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 
 import msgspec
 
-from cluster.constraints import HostPort, PodTerm, Spread, host_ports, read_affinity, read_spreads
+from cluster.constraints import (
+    HostPort,
+    PodTerm,
+    Spread,
+    host_ports,
+    read_affinity,
+    read_spreads,
+)
 from cluster.errors import QuantityError, UnreadableObjectError
 from cluster.quantity import amount
-from cluster.requests import pod_sizes, read_nanos
-from cluster.shared import Shared
+from cluster.requests import pod_sizes, read_nanos, sizes_key
+from cluster.shared import MOST_KEPT, Shared
 from cluster.wire import (
     Metadata,
     NamespaceObject,
@@ -192,38 +199,79 @@ def pod_of(pod: PodObject) -> Pod:
     """Fails like `node_of`."""
     metadata, spec, status = pod.metadata, pod.spec or PodSpec(), pod.status or PodStatus()
     name = _name(metadata, "pod")
+    annotations = _ours(metadata.annotations) if metadata.annotations else _NO_ANNOTATIONS
+    alike = _alike(metadata, spec, status)
+    return msgspec.structs.replace(
+        alike,
+        name=name,
+        uid=metadata.uid or f"{alike.namespace}/{name}",  # files written by hand have none
+        annotations=annotations,
+        node_name=sys.intern(spec.node_name or ""),
+        created=metadata.creation_timestamp or "",
+        finished=status.phase in _FINISHED,
+        deleting=metadata.deletion_timestamp is not None,
+        gang=alike.gang or annotations.get(_GANG_ANNOTATION, ""),
+        gates=tuple([gate.name for gate in spec.scheduling_gates]) if spec.scheduling_gates else (),
+        nominated="" if spec.node_name else status.nominated_node_name or "",
+    )
+
+
+_known_alike: dict[Hashable, Pod] = {}
+
+
+def _alike(metadata: Metadata, spec: PodSpec, status: PodStatus) -> Pod:
+    """What the pods of a workload have in common: read once for all that say the same."""
+    ports = host_ports(spec)
+    key = (
+        metadata.namespace,
+        bytes(metadata.labels),
+        bytes(metadata.owner_references),
+        not metadata.creation_timestamp,
+        sizes_key(spec, status),
+        ports,
+        spec.priority,
+        spec.priority_class_name,
+        spec.scheduler_name,
+        spec.scheduling_group and spec.scheduling_group.pod_group_name,
+        bytes(spec.node_selector),
+        bytes(spec.affinity),
+        bytes(spec.tolerations),
+        bytes(spec.topology_spread_constraints),
+    )
+    pod = _known_alike.get(key)
+    if pod is None:
+        if len(_known_alike) >= MOST_KEPT:
+            _known_alike.clear()
+        pod = _known_alike[key] = _read_alike(metadata, spec, status, ports)
+    return pod
+
+
+def _read_alike(metadata: Metadata, spec: PodSpec, status: PodStatus, ports: frozenset[HostPort]) -> Pod:
     namespace = sys.intern(metadata.namespace or "default")
     labels = _read_labels(metadata.labels)
-    annotations = _ours(metadata.annotations)
     unmerged = {} if metadata.creation_timestamp else labels  # stored by the API server, or from a file
     sizes = pod_sizes(spec, status)
     affinity = read_affinity(spec.affinity, namespace, unmerged)
     return Pod(
         namespace=namespace,
-        name=name,
-        uid=metadata.uid or f"{namespace}/{name}",  # files written by hand have none
+        name="",
+        uid="",
         labels=labels,
-        annotations=annotations,
+        annotations=_NO_ANNOTATIONS,
         requests=sizes.requests,
         limits=sizes.limits,
-        node_name=sys.intern(spec.node_name or ""),
         priority=spec.priority or 0,
         priority_class=sys.intern(spec.priority_class_name or ""),
         owner=_read_owner(metadata.owner_references),
-        created=metadata.creation_timestamp or "",
-        finished=status.phase in _FINISHED,
-        deleting=metadata.deletion_timestamp is not None,
         node_selector=_read_node_selector(spec.node_selector),
         node_terms=affinity.node_terms,
         tolerations=_read_tolerations(spec.tolerations),
-        host_ports=host_ports(spec),
+        host_ports=ports,
         affinity=affinity.pod_terms,
         anti_affinity=affinity.anti_terms,
         spreads=read_spreads(spec.topology_spread_constraints, labels),
-        gang=_gang(spec, labels, annotations),
-        gates=tuple([gate.name for gate in spec.scheduling_gates or ()]),
+        gang=(spec.scheduling_group and spec.scheduling_group.pod_group_name) or labels.get(_GANG_LABEL, ""),
         scheduler_name=sys.intern(spec.scheduler_name or DEFAULT_SCHEDULER),
-        nominated="" if spec.node_name else status.nominated_node_name or "",
     )
 
 
@@ -251,15 +299,6 @@ def _name(metadata: Metadata, kind: str) -> str:
     if not metadata.name:
         raise UnreadableObjectError(f"a {kind} without metadata.name")
     return metadata.name
-
-
-def _gang(spec: PodSpec, labels: Mapping[str, str], annotations: Mapping[str, str]) -> str:
-    return (
-        (spec.scheduling_group and spec.scheduling_group.pod_group_name)
-        or labels.get(_GANG_LABEL)
-        or annotations.get(_GANG_ANNOTATION)
-        or ""
-    )
 
 
 def _ours(annotations: Mapping[str, str] | None) -> Mapping[str, str]:

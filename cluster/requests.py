@@ -33,9 +33,9 @@ class Sizes(NamedTuple):
 _known: dict[Hashable, Sizes] = {}
 
 
-def pod_sizes(spec: PodSpec, status: PodStatus) -> Sizes:
-    """Counted once for all pods that say the same."""
-    key = (
+def sizes_key(spec: PodSpec, status: PodStatus) -> Hashable:
+    """Equal for pods that say the same about their sizes."""
+    return (
         tuple([(each.name, each.restart_policy, bytes(each.resources)) for each in _containers(spec)]),
         len(spec.containers or ()),
         spec.overhead is NULL or bytes(spec.overhead),
@@ -49,6 +49,11 @@ def pod_sizes(spec: PodSpec, status: PodStatus) -> Sizes:
         ),
         _resize_infeasible(status),
     )
+
+
+def pod_sizes(spec: PodSpec, status: PodStatus) -> Sizes:
+    """Counted once for all pods that say the same."""
+    key = sizes_key(spec, status)
     sizes = _known.get(key)
     if sizes is None:
         if len(_known) >= MOST_KEPT:

@@ -96,7 +96,7 @@ class Watch:
         self.trouble = ""  # the last failure, while it lasts
         self.listed = threading.Event()  # the first list is complete
         self._resource = resource
-        self._typed_decoder = msgspec.json.Decoder(_Event[resource.kind])
+        self._typed_decoder = msgspec.json.Decoder(_Event[resource.kind])  # type: ignore[name-defined]
         self._streams = streams
         self._pace = pace
         self._page_size = pace.page_size

@@ -62,13 +62,11 @@ def eventually(condition: Callable[[], bool]) -> None:
 
 
 def wait_for_pods(cache: Cache, *uids: str) -> None:
-    with cache._changed:
-        assert cache._changed.wait_for(lambda: cache._pods.keys() == set(uids), PATIENCE_SECONDS)
+    eventually(lambda: cache._pods.keys() == set(uids))
 
 
 def wait_for_nodes(cache: Cache, *names: str) -> None:
-    with cache._changed:
-        assert cache._changed.wait_for(lambda: cache._nodes.keys() == set(names), PATIENCE_SECONDS)
+    eventually(lambda: cache._nodes.keys() == set(names))
 
 
 def troubles(reflector: Reflector) -> dict[str, str]:

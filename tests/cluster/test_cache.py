@@ -309,6 +309,23 @@ def test_news_are_pods_that_begin_to_wait_and_room_that_opens() -> None:
         assert cache.wait_news(News(), 0) == expected
 
 
+def test_only_news_wake_those_who_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = Cache(offer_of)
+    woken: list[News] = []
+    monkeypatch.setattr(cache._changed, "notify_all", lambda: woken.append(cache._news))
+    cache.apply_node(node("a").build())
+    cache.apply_pod(pod("x").build())
+    cache.apply_pod(_nominated(pod("x")).build())
+    cache.apply_pod(pod("x").on("a").build())
+    assert woken == [News(0, 1), News(1, 1)]
+    with cache.batch():
+        cache.apply_pod(pod("y").build())
+        cache.remove_pod(pod("x").build().uid)
+        assert len(woken) == 2
+    cache.tell()
+    assert woken[2:] == [News(2, 2), News(2, 3)]
+
+
 def _nominated(waiting: PodBuilder) -> PodBuilder:
     return waiting.field("status", "nominatedNodeName", value="a")
 

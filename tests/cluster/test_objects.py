@@ -1,8 +1,12 @@
+from collections.abc import Callable
+from functools import reduce
+
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cluster import objects
 from cluster.errors import UnreadableObjectError
 from cluster.objects import read_identity, read_namespace, read_node, read_pod
 from cluster.wire import Taint
@@ -191,3 +195,71 @@ def test_what_holds_a_pod_and_who_schedules_it() -> None:
     assert pod("y").build().scheduler_name == "default-scheduler"
     assert pod("y").build().gates == ()
     assert nominated.on("b").build().nominated == "", "kube-scheduler leaves it there, and it says nothing"
+
+
+# Each changes one thing that two pods of a workload may have alike, or not.
+_CHANGES: list[Callable[[PodBuilder], PodBuilder]] = [
+    lambda built: built.namespace("shop"),
+    lambda built: built.label("app", "db"),
+    lambda built: built.label("scheduling.x-k8s.io/pod-group", "by-label"),
+    lambda built: built.annotation("tradewind.dev/gang", "by-annotation"),
+    lambda built: built.field("spec", "schedulingGroup", value={"podGroupName": "by-field"}),
+    lambda built: built.owner("ReplicaSet", "web", "owner-1"),
+    lambda built: built.uid("other"),
+    lambda built: built.field("metadata", "creationTimestamp", value="2026-01-01T00:00:00Z"),
+    lambda built: built.deleting(),
+    lambda built: built.on("a"),
+    lambda built: built.phase("Succeeded"),
+    lambda built: built.field("status", "nominatedNodeName", value="b"),
+    lambda built: built.field("spec", "schedulingGates", value=[{"name": "held"}]),
+    lambda built: built.requests(cpu=2),
+    lambda built: built.limits(cpu=3),
+    lambda built: built.sidecar(cpu=1),
+    lambda built: built.overhead(cpu=1),
+    lambda built: built.host_port(80),
+    lambda built: built.sidecar(cpu=1).field(
+        "spec", "initContainers", 0, "ports", value=[{"containerPort": 81, "hostPort": 81}]
+    ),
+    lambda built: built.init(cpu=1).field(
+        "spec", "initContainers", 0, "ports", value=[{"containerPort": 81, "hostPort": 81}]
+    ),
+    lambda built: built.priority(7),
+    lambda built: built.field("spec", "priorityClassName", value="high"),
+    lambda built: built.field("spec", "schedulerName", value="other"),
+    lambda built: built.node_selector("zone", "a"),
+    lambda built: built.affinity("zone", {"app": "web"}, matchLabelKeys=["app"]),
+    lambda built: built.anti_affinity("zone", {"app": "web"}),
+    lambda built: built.spread("zone", {"app": "web"}, matchLabelKeys=["app"]),
+    lambda built: built.toleration(key="spot"),
+]
+
+
+@given(st.lists(st.lists(st.sampled_from(_CHANGES), max_size=4), min_size=2, max_size=6))
+def test_what_pods_have_alike_is_not_mixed_up(drawn: list[list[Callable[[PodBuilder], PodBuilder]]]) -> None:
+    built = [reduce(lambda each, change: change(each), changes, pod("web")).json() for changes in drawn]
+    objects._known_alike.clear()
+    together = [read_pod(each) for each in built]
+    for each, found in zip(built, together, strict=True):
+        objects._known_alike.clear()
+        assert read_pod(each) == found
+
+
+@pytest.mark.parametrize("number", range(len(_CHANGES)))
+def test_a_pod_that_differs_in_one_thing_from_the_last_one(number: int) -> None:
+    same = pod("web").label("app", "web").affinity("zone", {"app": "web"}, matchLabelKeys=["app"])
+    other = _CHANGES[number](same)
+    objects._known_alike.clear()
+    expected = read_pod(other.json())
+    objects._known_alike.clear()
+    read_pod(same.json())
+    assert read_pod(other.json()) == expected
+
+
+def test_what_pods_have_alike_is_kept_once_and_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, other = (pod(name).label("app", "web").requests(cpu=1).build() for name in ("one", "other"))
+    assert one.labels is other.labels
+    assert one.requests is other.requests
+    monkeypatch.setattr(objects, "MOST_KEPT", 8)
+    for number in range(100):
+        pod("web").label("app", str(number)).build()
+    assert len(objects._known_alike) <= 8
