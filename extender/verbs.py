@@ -294,7 +294,15 @@ def _find(names: tuple[str, ...], table: NodeTable) -> _Found:
 
 def _after_the_answer(record: Callable[[], None]) -> None:
     """kube-scheduler does not wait for our memory, and no fault in it can change the answer."""
-    asyncio.get_running_loop().call_soon(record)
+    asyncio.get_running_loop().call_soon(_keep, record)
+
+
+def _keep(record: Callable[[], None]) -> None:
+    """The event loop would log a fault with all of the record's arrays, and answer nobody meanwhile."""
+    try:
+        record()
+    except Exception:  # noqa: BLE001  any defect at all; it is logged with its trace
+        _log.exception("what was decided could not be kept for those who ask why")
 
 
 def _keep_all(request: Request) -> bytes:

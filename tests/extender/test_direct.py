@@ -2,7 +2,6 @@
 
 import contextlib
 import itertools
-import re
 import socket
 import ssl
 import threading
@@ -397,7 +396,7 @@ def test_no_record_delays_or_changes_an_answer(
         assert reply.status == 200
         assert service.app.asked == 0
     assert "ZeroDivisionError" in caplog.text
-    assert re.search(r"Exception in callback", caplog.text)
+    assert len(caplog.text) < 2000  # no arrays
 
 
 def test_a_large_request_over_tls(tmp_path: Path) -> None:
