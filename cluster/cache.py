@@ -15,7 +15,7 @@ import numpy as np
 
 from cluster.objects import Namespace, Node, Pod
 from cluster.placed import PlacedPods
-from cluster.snapshot import Amounts, Cluster, Columns, Floats, Nodes, Offer, Snapshot, frozen
+from cluster.snapshot import Amounts, Cluster, Columns, Floats, Nodes, Offer, Snapshot, Supply, frozen
 from cluster.table import Mask, NodeTable
 
 _FIRST_RESOURCES = ("cpu", "memory", "ephemeral-storage", "pods")
@@ -136,7 +136,8 @@ class Cache:
             if (before[_DURABLE:] != after[_DURABLE:]).any():  # or leaving: pods may wait for the change
                 self._open()
             if self._columns is not None:
-                self._columns = replace(self._columns, **self._offer_columns())
+                supply = replace(self._columns.supply, **self._offer_columns())
+                self._columns = replace(self._columns, supply=supply)
             self._bump()
             return int(np.count_nonzero(news))
 
@@ -271,32 +272,33 @@ class Cache:
         if self._columns is None:
             self._columns = self._new_columns()
         elif self._moved:
-            self._columns = replace(self._columns, requested=self._frozen_requested())
+            self._columns = Columns(supply=self._columns.supply, free=self._frozen_free())
         self._moved = False
         if self._frozen_namespaces is None:
             self._frozen_namespaces = dict(self._namespaces)
         cluster = Cluster(
             table=self._table,
-            durable=self._columns.durable,
-            leaving=self._columns.leaving,
+            durable=self._columns.supply.durable,
+            leaving=self._columns.supply.leaving,
             placed=self._placed.freeze(),
             namespaces=self._frozen_namespaces,
         )
-        nodes = Nodes(rows=self._columns.rows, columns=self._columns, cluster=cluster)
+        nodes = Nodes(rows=self._columns.supply.rows, columns=self._columns, cluster=cluster)
         return Snapshot(generation=self._generation, nodes=nodes)
 
     def _new_columns(self) -> Columns:
         count = len(self._names)
-        return Columns(
+        supply = Supply(
             rows=frozen(np.arange(count)),
             resource_rows=dict(self._resource_rows),
             allocatable=frozen(self._allocatable[:, :count].copy()),
-            requested=self._frozen_requested(),
             **self._offer_columns(),
         )
+        return Columns(supply=supply, free=self._frozen_free())
 
-    def _frozen_requested(self) -> Amounts:
-        return frozen(self._requested[:, : len(self._names)].copy())
+    def _frozen_free(self) -> Amounts:
+        count = len(self._names)
+        return frozen(self._allocatable[:, :count] - self._requested[:, :count])
 
     def _offer_columns(self) -> "_OfferColumns":
         price, median_price, interruption_rate, durable, leaving = self._offers[:, : len(self._names)]

@@ -1,14 +1,15 @@
 """The cluster at one moment, as read-only columns that any number of readers may share."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple, TypeVar
+from typing import ClassVar, NamedTuple, TypeVar, TypeVarTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cluster.groups import PodGroup
+from cluster.lasting import Lasting
 from cluster.objects import Namespace, Pod
 from cluster.placed import Placed
 from cluster.table import Mask, NodeTable, Rows
@@ -17,6 +18,7 @@ Amounts = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 Number = TypeVar("Number", np.int64, np.float64, np.bool_, np.intp)
+Parameters = TypeVarTuple("Parameters")
 
 
 class Offer(NamedTuple):
@@ -57,31 +59,41 @@ class Cluster:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Columns:
-    """All N nodes; R resources as the rows of the two-dimensional columns.
+class Supply(Lasting):
+    """What all N nodes have and on what terms, whichever pods are on them.
 
-    Resource-major, because rules look at one resource of all nodes and not at all resources of one node.
+    It lasts until a node or an offer changes. R resources are the rows of the two-dimensional columns:
+    resource-major, because rules look at one resource of all nodes and not at all resources of one node.
     """
 
     rows: Rows  # (N,) 0, 1, 2, ...
     resource_rows: Mapping[str, int]
     allocatable: Amounts  # (R, N) cpu in millicores, all others in whole units
-    requested: Amounts  # (R, N) the same units, by the pods on the node
     price: Floats  # (N,) dollars an hour, NaN where unknown
     median_price: Floats  # (N,) the same over a longer time
     interruption_rate: Floats  # (N,) how likely it is to vanish, 0..1
     durable: Mask  # (N,) not a spot node
     leaving: Mask  # (N,) about to be taken away
 
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Columns:
+    """All N nodes, and what the pods leave of them."""
+
+    supply: Supply
+    free: Amounts  # (R, N) in the units of `allocatable`; negative where a node is overcommitted
+
     @cached_property
-    def free(self) -> Amounts:
-        """(R, N) what is left; negative where a node is overcommitted."""
-        return frozen(self.allocatable - self.requested)
+    def requested(self) -> Amounts:
+        """(R, N) by the pods on the node."""
+        return frozen(self.supply.allocatable - self.free)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Nodes:
+class Nodes(Lasting):
     """Some or all nodes of a cluster: each column is cut out of that of all nodes when a rule asks for it."""
+
+    most_kept: ClassVar[int] = 2  # what rules share is of one pod
 
     rows: Rows  # (N,) in the columns and in the tables of `cluster`
     columns: Columns  # of all nodes
@@ -92,35 +104,46 @@ class Nodes:
 
     @property
     def resource_rows(self) -> Mapping[str, int]:
-        return self.columns.resource_rows
+        return self.columns.supply.resource_rows
 
     @cached_property
     def allocatable(self) -> Amounts:
-        return self._cut(self.columns.allocatable)
+        return frozen(self._cut(self.columns.supply.allocatable))
 
     @cached_property
     def requested(self) -> Amounts:
-        return self._cut(self.columns.requested)
+        return frozen(self._cut(self.columns.requested))
 
     @cached_property
     def free(self) -> Amounts:
-        return self._cut(self.columns.free)
+        return frozen(self._cut(self.columns.free))
 
     @cached_property
     def price(self) -> Floats:
-        return self._cut(self.columns.price)
+        return frozen(self._cut(self.columns.supply.price))
 
     @cached_property
     def median_price(self) -> Floats:
-        return self._cut(self.columns.median_price)
+        return frozen(self._cut(self.columns.supply.median_price))
 
     @cached_property
     def interruption_rate(self) -> Floats:
-        return self._cut(self.columns.interruption_rate)
+        return frozen(self._cut(self.columns.supply.interruption_rate))
 
     @cached_property
     def durable(self) -> Mask:
-        return self._cut(self.columns.durable)
+        return frozen(self._cut(self.columns.supply.durable))
+
+    def free_of(self, resource: str) -> Amounts | None:
+        """(N,) what is left of one resource: most rules look at few of many. None where no node has any."""
+        row = self.resource_rows.get(resource)
+        return None if row is None else self._cut(self.columns.free[row])
+
+    def of_supply(
+        self, make: Callable[[Supply, *Parameters], NDArray[Number]], *parameters: *Parameters
+    ) -> NDArray[Number]:
+        """(..., N) what is made of the supply alone, and so only once for all pods that ask alike."""
+        return self._cut(self.columns.supply.derived(make, *parameters))
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -139,7 +162,7 @@ class Nodes:
         return tuple([names[row] for row in rows.tolist()])
 
     def _cut(self, column: NDArray[Number]) -> NDArray[Number]:
-        return column if self.rows is self.columns.rows else frozen(column.take(self.rows, axis=-1))
+        return column if self.rows is self.columns.supply.rows else column.take(self.rows, axis=-1)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -164,14 +187,14 @@ class Snapshot:
         changed = [pod for pod in pods if pod.node_name in row_of and not pod.finished]
         if not changed:
             return self
-        requested = self.nodes.requested.copy()
+        free = self.nodes.free.copy()
         for pod in changed:
-            column = requested[:, row_of[pod.node_name]]
+            column = free[:, row_of[pod.node_name]]
             for resource, amount in pod.requests.items():
                 row = resource_rows.get(resource)  # None: no node has any, no rule asks
                 if row is not None:
-                    column[row] += by * amount
-        columns = replace(self.nodes.columns, requested=frozen(requested))
+                    column[row] -= by * amount
+        columns = replace(self.nodes.columns, free=frozen(free))
         cluster = replace(self.nodes.cluster, placed=self.nodes.cluster.placed.changed(changed, by))
         return replace(self, nodes=replace(self.nodes, columns=columns, cluster=cluster))
 

@@ -11,6 +11,7 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from cluster.lasting import Lasting
 from cluster.objects import Node
 from cluster.selectors import holds
 from cluster.wire import Requirement, Taint
@@ -37,7 +38,7 @@ class Domains(NamedTuple, Generic[_Value]):
         return np.append(np.asarray(verdicts, np.bool_), otherwise).take(self.codes)  # -1 finds the last
 
 
-class NodeTable:
+class NodeTable(Lasting):
     def __init__(self, nodes: Sequence[Node] = ()) -> None:
         self.nodes = tuple(nodes)
         self.names = tuple(node.name for node in self.nodes)

@@ -9,7 +9,7 @@ import numpy as np
 from cluster.objects import Pod
 from cluster.snapshot import Nodes
 from cluster.table import Rows
-from scoring.rules import Filter, Mask, Scorer, Scores
+from scoring.rules import Filter, Mask, Scorer, Scores, everyone
 
 
 class Rejection(NamedTuple):
@@ -40,16 +40,16 @@ class Policy:
     workload_class: str = "default"
 
     def filter(self, pod: Pod, nodes: Nodes) -> Verdict:
-        feasible = np.ones(len(nodes), np.bool_)
+        feasible = silent = everyone(len(nodes))
         rejections = []
         for rule in self.filters:
             passed = rule.feasible(pod, nodes)
-            if passed.all():
+            if passed is silent or np.count_nonzero(passed) == passed.size:
                 continue
-            rows = np.flatnonzero(feasible & ~passed)
+            rows = np.flatnonzero(feasible > passed)  # so far, and not by this one
             if rows.size:
                 rejections.append(Rejection(rule, rows))
-            feasible &= passed
+                feasible = feasible & passed
         return Verdict(feasible, tuple(rejections))
 
     def terms(self, pod: Pod, nodes: Nodes) -> Iterator[Term]:
@@ -64,6 +64,6 @@ class Policy:
 def weighted_sum(terms: Iterable[Term], count: int) -> Scores:
     """(N,) the totals of `count` nodes."""
     total = np.zeros(count)
-    for term in terms:
-        total += term.weight * term.scores
+    for _, weight, scores in terms:
+        total += scores if weight == 1 else weight * scores  # each step over some hundred nodes counts
     return total

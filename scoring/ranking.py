@@ -21,5 +21,6 @@ def levels(totals: Scores) -> Levels:
     best, worst = totals.max(), totals.min()
     if best == worst:
         return np.full(totals.shape, TOP, np.int64)
-    spread = (TOP * ((totals - worst) / (best - worst))).astype(np.int64)
-    return np.where(totals == best, TOP, np.minimum(spread, TOP - 1))
+    spread: Levels = np.minimum(TOP * ((totals - worst) / (best - worst)), TOP - 1).astype(np.int64)
+    spread += totals == best
+    return spread

@@ -1,19 +1,20 @@
 """What a rule is. Each is a frozen dataclass whose fields are its parameters."""
 
+from functools import lru_cache
 from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cluster.objects import Pod
-from cluster.snapshot import Nodes
+from cluster.snapshot import Nodes, frozen
 
 Mask = NDArray[np.bool_]
 Scores = NDArray[np.float64]
 
 
 class Filter(Protocol):
-    """Which nodes may take the pod."""
+    """Which nodes may take the pod. Nobody changes the answer, which may be shared."""
 
     name: ClassVar[str]  # key in the configuration, label in the metrics
     reason: ClassVar[str]  # what people read in the pod's events: one constant sentence, nothing that varies
@@ -23,8 +24,20 @@ class Filter(Protocol):
 
 
 class Scorer(Protocol):
-    """How good each node is for the pod: (N,) in [0, 1], higher is better."""
+    """How good each node is for the pod: (N,) in [0, 1], higher is better; the answer may be shared too."""
 
     name: ClassVar[str]
 
     def score(self, pod: Pod, nodes: Nodes) -> Scores: ...
+
+
+@lru_cache(maxsize=64)
+def everyone(count: int) -> Mask:
+    """What a filter answers that has nothing against any of `count` nodes: always the same mask."""
+    return frozen(np.ones(count, np.bool_))
+
+
+@lru_cache(maxsize=64)
+def alike(count: int, score: float) -> Scores:
+    """What a scorer answers to whom all of `count` nodes are equal."""
+    return frozen(np.full(count, score))

@@ -7,7 +7,8 @@ import numpy as np
 
 from cluster.objects import ANNOTATION_PREFIX, Pod
 from cluster.snapshot import Nodes
-from scoring.rules import Mask, Scores
+from cluster.table import NodeTable
+from scoring.rules import Mask, Scores, alike, everyone
 
 Policy = Literal["required", "preferred"]
 
@@ -30,30 +31,34 @@ class TypeWish:
     def feasible(self, pod: Pod, nodes: Nodes) -> Mask:
         wanted = self._wanted(pod)
         if not wanted or self._policy_of(pod) == "preferred":
-            return np.ones(len(nodes), np.bool_)
+            return everyone(len(nodes))
         return self._having(wanted, nodes)
 
     def score(self, pod: Pod, nodes: Nodes) -> Scores:
         wanted = self._wanted(pod)
-        return self._having(wanted, nodes).astype(np.float64) if wanted else np.ones(len(nodes))
+        return self._having(wanted, nodes).astype(np.float64) if wanted else alike(len(nodes), 1.0)
 
     def _wanted(self, pod: Pod) -> frozenset[str]:
-        return _alternatives(pod.annotations.get(ANNOTATION_PREFIX + self.wish, ""))
+        text = pod.annotations.get(ANNOTATION_PREFIX + self.wish)
+        return _alternatives(text) if text else frozenset()
 
     def _policy_of(self, pod: Pod) -> str:
         own = pod.annotations.get(f"{ANNOTATION_PREFIX}{self.wish}-policy", "").strip().lower()
         return own if own in {"required", "preferred"} else self.policy
 
     def _having(self, wanted: frozenset[str], nodes: Nodes) -> Mask:
-        mask = np.zeros(len(nodes), np.bool_)
-        undecided = np.ones(len(nodes), np.bool_)
-        for label in self.labels:
-            codes, values = nodes.cluster.table.domains(label)
-            found = codes[nodes.rows]
-            matches = np.array([*(value.casefold() in wanted for value in values), False], np.bool_)
-            mask |= undecided & matches[found]
-            undecided &= found < 0
-        return mask
+        return nodes.cluster.table.derived(_having, self.labels, wanted).take(nodes.rows)
+
+
+def _having(table: NodeTable, labels: tuple[str, ...], wanted: frozenset[str]) -> Mask:
+    """(N,) of all nodes, those of which the first of the labels that they carry has one of the values."""
+    mask = np.zeros(len(table), np.bool_)
+    undecided = np.ones(len(table), np.bool_)
+    for label in labels:
+        domains = table.domains(label)
+        mask |= undecided & domains.to_nodes([value.casefold() in wanted for value in domains.values])
+        undecided &= ~domains.members
+    return mask
 
 
 def _alternatives(text: str) -> frozenset[str]:

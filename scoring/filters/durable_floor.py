@@ -2,11 +2,9 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-import numpy as np
-
 from cluster.objects import ANNOTATION_PREFIX, Pod
 from cluster.snapshot import Nodes
-from scoring.rules import Mask
+from scoring.rules import Mask, everyone
 
 MIN = ANNOTATION_PREFIX + "durable-min"
 SHARE = ANNOTATION_PREFIX + "durable-share"
@@ -46,15 +44,17 @@ class DurableFloor:
             raise ValueError(f"share: {self.share} is not within 0 and 1")
 
     def feasible(self, pod: Pod, nodes: Nodes) -> Mask:
+        if pod.owner is None:
+            return everyone(len(nodes))
         floor = self._of(pod)
-        if pod.owner is None or not (floor.min or floor.share):
-            return np.ones(len(nodes), np.bool_)
+        if not (floor.min or floor.share):
+            return everyone(len(nodes))
         if not floor.strict and not nodes.cluster.durable.any():
-            return np.ones(len(nodes), np.bool_)
+            return everyone(len(nodes))
         durable, total = _replicas(pod.owner.uid, nodes)
         if durable >= floor.replicas(total + 1):
-            return np.ones(len(nodes), np.bool_)
-        return nodes.durable.copy()
+            return everyone(len(nodes))
+        return nodes.durable
 
     def required(self, pod: Pod, total: int) -> int:
         """How many of the `total` replicas of the pod's workload must be on durable nodes."""

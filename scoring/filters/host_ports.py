@@ -5,7 +5,7 @@ import numpy as np
 
 from cluster.objects import Pod
 from cluster.snapshot import Nodes
-from scoring.rules import Mask
+from scoring.rules import Mask, everyone
 
 
 @dataclass(frozen=True)
@@ -17,10 +17,11 @@ class HostPorts:
     resolvable: ClassVar[bool] = True
 
     def feasible(self, pod: Pod, nodes: Nodes) -> Mask:
+        if not pod.host_ports:
+            return everyone(len(nodes))
         cluster = nodes.cluster
         free = np.ones(len(cluster.table), np.bool_)
-        if pod.host_ports:
-            for taken, node_names in cluster.placed.ports.items():
-                if any(taken.conflicts(wanted) for wanted in pod.host_ports):
-                    free[cluster.table.rows(node_names)] = False
+        for taken, node_names in cluster.placed.ports.items():
+            if any(taken.conflicts(wanted) for wanted in pod.host_ports):
+                free[cluster.table.rows(node_names)] = False
         return free.take(nodes.rows)

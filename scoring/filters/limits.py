@@ -7,7 +7,7 @@ import numpy as np
 
 from cluster.objects import Pod
 from cluster.snapshot import Nodes
-from scoring.rules import Mask
+from scoring.rules import Mask, everyone
 
 Factor = float | bool | Literal["off"]  # YAML reads a bare `off` as false
 
@@ -32,15 +32,15 @@ class Limits:
                 raise ValueError(f"overcommit.{resource}: {factor} is neither off nor a number above 0")
 
     def feasible(self, pod: Pod, nodes: Nodes) -> Mask:
-        mask = np.ones(len(nodes), np.bool_)
+        mask = everyone(len(nodes))
         for resource, limit in pod.limits.items():
             factor = self.overcommit.get(resource, "off")
             if _is_off(factor) or limit <= 0:
                 continue
-            row = nodes.resource_rows.get(resource)
-            if row is None:
+            free = nodes.free_of(resource)
+            if free is None:
                 return np.zeros(len(nodes), np.bool_)
-            mask &= limit <= nodes.free[row] * float(factor)
+            mask = mask & (limit <= free * float(factor))
         return mask
 
 

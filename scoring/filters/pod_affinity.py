@@ -8,7 +8,7 @@ from cluster.constraints import PodTerm
 from cluster.objects import Pod
 from cluster.snapshot import Cluster, Nodes
 from cluster.table import Rows
-from scoring.rules import Mask
+from scoring.rules import Mask, everyone
 from scoring.topology import beside, matching, rows_with, widened
 
 
@@ -30,7 +30,7 @@ class PodAffinity:
 
     def feasible(self, pod: Pod, nodes: Nodes) -> Mask:
         if not pod.affinity:
-            return np.ones(len(nodes), np.bool_)
+            return everyone(len(nodes))
         cluster = nodes.cluster
         terms = [widened(term) if self.widened_namespaces else term for term in pod.affinity]
         keys = {term.topology_key for term in terms}

@@ -5,7 +5,7 @@ import numpy as np
 
 from cluster.objects import Pod
 from cluster.snapshot import Nodes
-from scoring.rules import Mask
+from scoring.rules import Mask, everyone
 from scoring.topology import beside, matching, repelling, rows_with, widened
 
 
@@ -25,8 +25,10 @@ class PodAntiAffinity:
         cluster = nodes.cluster
         terms = [widened(term) if self.widened_namespaces else term for term in pod.anti_affinity]
         avoided = [(term.topology_key, matching(cluster, term)) for term in terms]
+        near = [(key, groups) for key, groups in (*avoided, *repelling(cluster, pod).items()) if groups]
+        if not near:
+            return everyone(len(nodes))
         excluded = np.zeros(len(cluster.table), np.bool_)
-        for key, groups in (*avoided, *repelling(cluster, pod).items()):
-            if groups:
-                excluded |= beside(cluster.table, key, rows_with(cluster, groups))
+        for key, groups in near:
+            excluded |= beside(cluster.table, key, rows_with(cluster, groups))
         return ~excluded.take(nodes.rows)

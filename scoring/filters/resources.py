@@ -5,7 +5,7 @@ import numpy as np
 
 from cluster.objects import Pod
 from cluster.snapshot import Nodes
-from scoring.rules import Mask
+from scoring.rules import Mask, everyone
 
 
 @dataclass(frozen=True)
@@ -21,12 +21,12 @@ class Resources:
     resolvable: ClassVar[bool] = True
 
     def feasible(self, pod: Pod, nodes: Nodes) -> Mask:
-        mask = np.ones(len(nodes), np.bool_)
+        mask = everyone(len(nodes))
         for resource, request in pod.requests.items():
             if request <= 0:
                 continue
-            row = nodes.resource_rows.get(resource)
-            if row is None:
+            free = nodes.free_of(resource)
+            if free is None:
                 return np.zeros(len(nodes), np.bool_)
-            mask &= nodes.free[row] >= request
+            mask = mask & (free >= request)
         return mask

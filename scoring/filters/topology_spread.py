@@ -10,7 +10,7 @@ from cluster.selectors import matches
 from cluster.snapshot import Cluster, Nodes
 from scoring.filters.node_affinity import accepted
 from scoring.filters.taints import tolerable
-from scoring.rules import Mask
+from scoring.rules import Mask, everyone
 from scoring.topology import present, tally
 
 
@@ -31,14 +31,15 @@ class TopologySpread:
     comparisons: bool = False  # as for Taints
 
     def feasible(self, pod: Pod, nodes: Nodes) -> Mask:
+        if not pod.spreads:
+            return everyone(len(nodes))
         cluster = nodes.cluster
         mask = np.ones(len(cluster.table), np.bool_)
-        if pod.spreads:
-            labelled = np.all(
-                [cluster.table.domains(spread.topology_key).members for spread in pod.spreads], axis=0
-            )
-            for spread in pod.spreads:
-                mask &= self._level(spread, pod, cluster, labelled & self._admitting(spread, pod, cluster))
+        labelled = np.all(
+            [cluster.table.domains(spread.topology_key).members for spread in pod.spreads], axis=0
+        )
+        for spread in pod.spreads:
+            mask &= self._level(spread, pod, cluster, labelled & self._admitting(spread, pod, cluster))
         return mask.take(nodes.rows)
 
     def _admitting(self, spread: Spread, pod: Pod, cluster: Cluster) -> Mask:

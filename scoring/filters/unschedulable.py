@@ -1,13 +1,11 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from cluster.objects import Pod
 from cluster.snapshot import Nodes
 from cluster.wire import Taint
 from scoring.filters.taints import tolerated
-from scoring.rules import Mask
+from scoring.rules import Mask, everyone
 
 _CORDONED = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 
@@ -23,5 +21,5 @@ class Unschedulable:
     def feasible(self, pod: Pod, nodes: Nodes) -> Mask:
         # That taint has no value that could be compared.
         if tolerated(pod.tolerations, _CORDONED, comparisons=False):
-            return np.ones(len(nodes), np.bool_)
+            return everyone(len(nodes))
         return ~nodes.cluster.table.unschedulable.take(nodes.rows)

@@ -1,22 +1,27 @@
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from cluster.objects import Pod
-from cluster.snapshot import Nodes
-from scoring.rules import Scores
+from cluster.snapshot import Floats, Nodes, Supply, frozen
+from scoring.rules import Scores, alike
+from scoring.shares import allocatable, free_shares
 
 # Rounding alone must not look like a move.
 _STILL = 1e-12
+
+# Vanishes in a sum with any share, so that it counts only on a node with nothing left, which is in balance.
+_NEXT_TO_NOTHING = 2.0**-500
 
 
 @dataclass(frozen=True)
 class Equivalence:
     """Favours nodes that the pod leaves with the same ratio of free resources as when they were empty.
 
-    So no node ends up with plenty of memory and no cpu. The deviation of a node is 1 - the cosine of what is
-    free of each resource, in shares of the node, and the same of the empty node. Where the pod brings some
+    So no node ends up with plenty of memory and no cpu. The balance of a node is the cosine of what is free
+    of each resource, in shares of the node, and the same of the empty node. Where the pod brings some
     candidates closer to balance, those come first, the one that is most out of balance now ahead; where it
     brings none closer, the one that stays closest to balance is best.
     """
@@ -26,31 +31,26 @@ class Equivalence:
     resources: tuple[str, ...] = ("cpu", "memory")
 
     def score(self, pod: Pod, nodes: Nodes) -> Scores:
-        shares, requests = self._shares(pod, nodes)
-        now, after = _deviation(shares), _deviation(np.maximum(shares - requests, 0))
-        balanced = 1 - after
-        closer = after < now - _STILL
-        if not closer.any():
-            return balanced
-        return np.where(closer, 0.5 + now / 2, balanced / 2)
-
-    def _shares(self, pod: Pod, nodes: Nodes) -> tuple[Scores, Scores]:
-        """(K, N) free and requested shares of the resources that the node has; 1 and 0 of those it lacks."""
-        free = np.ones((len(self.resources), len(nodes)))
-        requested = np.zeros_like(free)
-        for k, resource in enumerate(self.resources):
-            row = nodes.resource_rows.get(resource)
-            if row is not None:
-                total = nodes.allocatable[row]
-                np.divide(np.maximum(nodes.free[row], 0), total, out=free[k], where=total > 0)
-                np.divide(pod.requests.get(resource, 0), total, out=requested[k], where=total > 0)
-        return free, requested
+        if len(self.resources) < 2:  # noqa: PLR2004  one alone is always in balance
+            return alike(len(nodes), 1.0)
+        shares = free_shares(pod, nodes, self.resources)
+        balances = _balance(np.maximum(shares, nodes.of_supply(_least, self.resources)))
+        now: Scores = balances[0]
+        after: Scores = balances[1]
+        closer = after > now + _STILL
+        return np.where(closer, 1 - now / 2, after / 2) if np.count_nonzero(closer) else after
 
 
-def _deviation(shares: Scores) -> Scores:
-    """(N,) 0 in balance, 1 where only one resource is left; a node with nothing left is in balance."""
-    length = np.sqrt((shares * shares).sum(axis=0))
-    cosine = np.ones(shares.shape[1])
-    np.divide(shares.sum(axis=0), length * np.sqrt(len(shares)), out=cosine, where=length > 0)
-    worst = 1 - 1 / np.sqrt(len(shares))
-    return np.clip((1 - cosine) / worst, 0, 1) if worst > 0 else np.zeros(shares.shape[1])
+def _least(supply: Supply, resources: tuple[str, ...]) -> Floats:
+    """(K, N) the smallest share that counts; of what a node does not have everything counts as free."""
+    return frozen(np.where(allocatable(supply, resources) > 0, _NEXT_TO_NOTHING, 1.0))
+
+
+def _balance(shares: Floats) -> Floats:
+    """(..., N) the cosine of shares (..., K, N), 1 in balance, drawn out to 0 where only one has any left."""
+    count = shares.shape[-2]
+    squares: Floats = np.add.reduce(shares * shares, axis=-2)
+    sums: Floats = np.add.reduce(shares, axis=-2)
+    worst = 1 / math.sqrt(count)
+    drawn_out: Floats = (sums / np.sqrt(count * squares) - worst) / (1 - worst)
+    return drawn_out.clip(0, 1)

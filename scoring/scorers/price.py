@@ -4,9 +4,9 @@ from typing import ClassVar
 import numpy as np
 
 from cluster.objects import Pod
-from cluster.snapshot import Nodes
+from cluster.snapshot import Nodes, Supply, frozen
 from scoring.formulas import Formula
-from scoring.rules import Scores
+from scoring.rules import Scores, alike
 
 
 @dataclass(frozen=True)
@@ -27,25 +27,26 @@ class Price:
 
     def score(self, pod: Pod, nodes: Nodes) -> Scores:
         if self.formula == "literal":
-            return np.clip(1 - 1 / price_ratio(nodes), 0, 1)
+            return nodes.of_supply(_risen)
         cost = pod_cost(pod, nodes)
         unknown = np.isnan(cost)
-        if unknown.all():
-            return np.full(len(nodes), 0.5)
-        some_unknown = unknown.any()
-        median = _median(cost[~unknown] if some_unknown else cost)
-        if some_unknown:
-            cost[unknown] = median
-        both = median + cost
-        return np.divide(median, both, out=np.ones(len(nodes)), where=both > 0)
+        unknown_count = np.count_nonzero(unknown)
+        if unknown_count == cost.size:
+            return alike(cost.size, 0.5)
+        median = _median(cost[~unknown] if unknown_count else cost)
+        if unknown_count:
+            cost = np.where(unknown, median, cost)
+        return median / (median + cost) if median > 0 else (cost <= 0).astype(np.float64)
 
 
-def price_ratio(nodes: Nodes) -> Scores:
+def _risen(supply: Supply) -> Scores:
+    return frozen(np.clip(1 - 1 / price_ratio(supply), 0, 1))
+
+
+def price_ratio(supply: Supply) -> Scores:
     """(N,) the price now to the median over time; 1 where either is unknown or nothing."""
-    known = (nodes.price > 0) & (nodes.median_price > 0)
-    ratio = np.ones(len(nodes))
-    np.divide(nodes.price, nodes.median_price, out=ratio, where=known)
-    return ratio
+    known = (supply.price > 0) & (supply.median_price > 0)
+    return np.divide(supply.price, supply.median_price, out=np.ones(known.size), where=known)
 
 
 def pod_cost(pod: Pod, nodes: Nodes) -> Scores:
@@ -54,20 +55,26 @@ def pod_cost(pod: Pod, nodes: Nodes) -> Scores:
     The share counts the pod itself as one of the node's pod places, so that a pod without requests costs
     something too.
     """
-    share = np.zeros(len(nodes))
-    for resource, request in pod.requests.items():
-        row = nodes.resource_rows.get(resource)
+    return nodes.of_supply(_cost, tuple(pod.requests.items()))
+
+
+def _cost(supply: Supply, requests: tuple[tuple[str, int], ...]) -> Scores:
+    share = np.zeros(supply.rows.size)
+    for resource, request in requests:
+        row = supply.resource_rows.get(resource)
         if row is not None and request > 0:
-            total = nodes.allocatable[row]
-            taken = np.divide(request, total, out=np.ones(len(nodes)), where=total > 0)
+            total = supply.allocatable[row]
+            taken = np.divide(request, total, out=np.ones(total.size), where=total > 0)
             np.maximum(share, taken, out=share)
-    return nodes.price * np.minimum(share, 1)
+    return frozen(supply.price * np.minimum(share, 1))
 
 
 def _median(costs: Scores) -> float:
     """As numpy's own, which takes five times as long over some hundred values."""
     middle = costs.size // 2
+    ordered = costs.copy()
     if costs.size % 2:
-        return float(np.partition(costs, middle)[middle])
-    ordered = np.partition(costs, (middle - 1, middle))
+        ordered.partition(middle)
+        return float(ordered[middle])
+    ordered.partition((middle - 1, middle))
     return float(ordered[middle - 1] + ordered[middle]) / 2

@@ -7,6 +7,7 @@ from cluster.objects import Pod
 from cluster.snapshot import Nodes
 from scoring.formulas import Formula
 from scoring.rules import Scores
+from scoring.shares import free_shares
 
 
 @dataclass(frozen=True)
@@ -23,24 +24,9 @@ class ResourceFit:
     formula: Formula = "intended"
 
     def score(self, pod: Pod, nodes: Nodes) -> Scores:
-        excess = np.zeros(len(nodes))
-        for resource in self.resources:
-            excess += _excess(resource, pod, nodes)
+        _, left = free_shares(pod, nodes, self.resources)
+        # A node without the resource has none to waste; one that the pod does not fit on counts as all waste.
+        excess: Scores = np.add.reduce(np.where(left < 0, 1.0, left))
         mean = excess / max(1, len(self.resources))
-        return np.clip(mean if self.formula == "literal" else 1 - mean, 0, 1)
-
-
-def _excess(resource: str, pod: Pod, nodes: Nodes) -> Scores:
-    """(N,) share of the node that the pod would leave free.
-
-    A node without the resource has none to waste; one that the pod does not fit on counts as all waste.
-    """
-    row = nodes.resource_rows.get(resource)
-    if row is None:
-        return np.zeros(len(nodes))
-    left = nodes.free[row] - pod.requests.get(resource, 0)
-    total = nodes.allocatable[row]
-    left = np.where(left < 0, total, left)
-    share = np.zeros(len(nodes))
-    np.divide(left, total, out=share, where=total > 0)
-    return share
+        scores = mean if self.formula == "literal" else 1 - mean
+        return scores.clip(0, 1)

@@ -4,7 +4,7 @@ from typing import ClassVar
 import numpy as np
 
 from cluster.objects import Pod
-from cluster.snapshot import Nodes
+from cluster.snapshot import Nodes, Supply, frozen
 from scoring.rules import Scores
 from scoring.scorers.price import price_ratio
 
@@ -20,4 +20,8 @@ class Stability:
     name: ClassVar[str] = "stability"
 
     def score(self, _pod: Pod, nodes: Nodes) -> Scores:
-        return 1 - np.minimum(1, nodes.interruption_rate * price_ratio(nodes))
+        return nodes.of_supply(_stability)
+
+
+def _stability(supply: Supply) -> Scores:
+    return frozen(1 - np.minimum(1, supply.interruption_rate * price_ratio(supply)))

@@ -6,7 +6,7 @@ import numpy as np
 from cluster.objects import Pod
 from cluster.snapshot import Nodes
 from scoring.formulas import Formula
-from scoring.rules import Scores
+from scoring.rules import Scores, alike
 
 
 @dataclass(frozen=True)
@@ -26,12 +26,12 @@ class WorkloadPriority:
     def score(self, pod: Pod, nodes: Nodes) -> Scores:
         high = pod.priority >= self.high
         if self.formula == "literal":
-            return np.full(len(nodes), float(high))
+            return alike(len(nodes), float(high))
         if high:
             return nodes.durable.astype(np.float64)
         if is_batch(pod):
             return (~nodes.durable).astype(np.float64)
-        return np.full(len(nodes), 0.5)
+        return alike(len(nodes), 0.5)
 
 
 def is_batch(pod: Pod) -> bool:

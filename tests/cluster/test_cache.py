@@ -145,7 +145,7 @@ def test_new_offers_leave_the_rest_of_the_snapshot_as_it_is() -> None:
     assert cache.update_offers([known], offers) == 1
     after = cache.snapshot()
     assert after.generation > before.generation
-    assert after.nodes.requested is before.nodes.requested
+    assert after.nodes.free is before.nodes.free
     assert after.nodes.allocatable is before.nodes.allocatable
     assert after.nodes.cluster.table is before.nodes.cluster.table
     assert (before.nodes.price[0], after.nodes.price[0]) == (1.0, 2.0)

@@ -1,0 +1,116 @@
+"""The rules node by node in plain Python, as their docstrings define them: no columns, nothing kept."""
+
+import math
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from cluster.objects import Node, Pod
+from cluster.snapshot import Offer
+
+_BOTH = ("cpu", "memory")
+_TYPE_LABELS = "tradewind.dev/{0}-type", "node.kubernetes.io/{0}-type", "{0}type"
+
+
+class Place(NamedTuple):
+    node: Node
+    offer: Offer
+    pods: Sequence[Pod]
+
+    def total(self, resource: str) -> int:
+        return self.node.allocatable.get(resource, 0)
+
+    def free(self, resource: str) -> int:
+        return self.total(resource) - sum(pod.requests.get(resource, 0) for pod in self.pods)
+
+
+def resource_fit(pod: Pod, places: Sequence[Place]) -> list[float]:
+    def excess(place: Place, resource: str) -> float:
+        left = place.free(resource) - pod.requests.get(resource, 0)
+        return 0 if not place.total(resource) else 1 if left < 0 else left / place.total(resource)
+
+    return [1 - statistics.fmean(excess(place, resource) for resource in _BOTH) for place in places]
+
+
+def equivalence(pod: Pod, places: Sequence[Place]) -> list[float]:
+    def deviation(place: Place, requests: Mapping[str, int]) -> float:
+        shares = [
+            max(place.free(each) - requests.get(each, 0), 0) / place.total(each) if place.total(each) else 1
+            for each in _BOTH
+        ]
+        if not any(shares):
+            return 0
+        return (1 - sum(shares) / (math.hypot(*shares) * math.sqrt(2))) / (1 - 1 / math.sqrt(2))
+
+    now = [deviation(place, {}) for place in places]
+    after = [deviation(place, pod.requests) for place in places]
+    closer = [then < before - 1e-12 for before, then in zip(now, after, strict=True)]
+    if not any(closer):
+        return [1 - each for each in after]
+    rows = zip(closer, now, after, strict=True)
+    return [0.5 + before / 2 if moved else (1 - then) / 2 for moved, before, then in rows]
+
+
+def price(pod: Pod, places: Sequence[Place]) -> list[float]:
+    def share(place: Place, resource: str, request: int) -> float:
+        return min(request / place.total(resource), 1) if place.total(resource) else 1
+
+    asked = [(name, request) for name, request in pod.requests.items() if request > 0]
+    costs = [place.offer.price * max(share(place, *each) for each in asked) for place in places]
+    known = [cost for cost in costs if not math.isnan(cost)]
+    if not known:
+        return [0.5] * len(costs)
+    median = statistics.median(known)
+    costs = [median if math.isnan(cost) else cost for cost in costs]
+    return [median / (median + cost) if median + cost else 1 for cost in costs]
+
+
+def stability(_pod: Pod, places: Sequence[Place]) -> list[float]:
+    def ratio(offer: Offer) -> float:
+        return offer.price / offer.median_price if offer.price > 0 and offer.median_price > 0 else 1
+
+    return [1 - min(1, place.offer.interruption_rate * ratio(place.offer)) for place in places]
+
+
+def workload_priority(pod: Pod, places: Sequence[Place]) -> list[float]:
+    if pod.priority >= 1000:
+        return [float(place.offer.durable) for place in places]
+    return [float(not place.offer.durable) if pod.priority < 0 else 0.5 for place in places]
+
+
+def disk_type(pod: Pod, places: Sequence[Place]) -> list[float]:
+    return _typed("disk", pod, places)
+
+
+def network_type(pod: Pod, places: Sequence[Place]) -> list[float]:
+    return _typed("network", pod, places)
+
+
+def _typed(kind: str, pod: Pod, places: Sequence[Place]) -> list[float]:
+    wanted = pod.annotations.get(f"tradewind.dev/{kind}-type", "").split(",")
+
+    def has(place: Place) -> str | None:
+        carried = (place.node.labels.get(label.format(kind)) for label in _TYPE_LABELS)
+        return next((value for value in carried if value is not None), None)
+
+    return [float(wanted == [""] or has(place) in wanted) for place in places]
+
+
+def resources(pod: Pod, place: Place) -> bool:
+    return all(place.free(name) >= request for name, request in pod.requests.items() if request > 0)
+
+
+def limits(pod: Pod, place: Place) -> bool:
+    return pod.limits.get("memory", 0) <= 0 or pod.limits["memory"] <= place.free("memory")
+
+
+SCORERS: Mapping[str, Callable[[Pod, Sequence[Place]], list[float]]] = {
+    rule.__name__: rule
+    for rule in (resource_fit, disk_type, network_type, price, stability, workload_priority, equivalence)
+}
+FILTERS: Mapping[str, Callable[[Pod, Place], bool]] = {
+    "resources": resources,
+    "limits": limits,
+    "disk_type": lambda pod, place: bool(disk_type(pod, [place])[0]),
+    "network_type": lambda pod, place: bool(network_type(pod, [place])[0]),
+}
