@@ -96,7 +96,8 @@ _encoder = msgspec.json.Encoder()
 
 _REMEMBERED = 16  # pods, and lists of node names, each of up to some hundred kilobytes
 _SCORE = b',"Score":  },'
-_TENS, _ONES = -4, -3  # where the digits go in it
+_DIGITS = slice(-4, -2)  # where they go in it
+_LEVELS = np.array([[*b"%2d" % level] for level in range(TOP + 1)], np.uint8)
 _NOTHING_FAILED = b',"FailedNodes":{},"FailedAndUnresolvableNodes":{},"Error":""}'
 
 
@@ -238,8 +239,7 @@ def encode_known_priorities(table: NodeTable, rows: Rows, levels: NDArray[np.int
     """The same of nodes that are all in the table: their entries are copied, and two digits set in each."""
     entries = _entries(table)
     answer = entries.take(rows, axis=0)
-    answer[:, _TENS] = np.where(levels == TOP, ord("1"), ord(" "))
-    answer[:, _ONES] = ord("0") + levels % TOP
+    answer[:, _DIGITS] = _LEVELS.take(levels, axis=0)
     return b"[" + answer.tobytes()[:-1] + b"]"
 
 
