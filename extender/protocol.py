@@ -94,7 +94,7 @@ _names_decoder = msgspec.json.Decoder(tuple[str, ...])
 _identity_decoder = msgspec.json.Decoder(_NodeIdentity)
 _encoder = msgspec.json.Encoder()
 
-_REMEMBERED = 16  # pods, and lists of node names, each of up to some hundred kilobytes
+_REMEMBERED = 16  # pods
 _SCORE = b',"Score":  },'
 _DIGITS = slice(-4, -2)  # where they go in it
 _LEVELS = np.array([[*b"%2d" % level] for level in range(TOP + 1)], np.uint8)
@@ -161,9 +161,7 @@ def decode_bind(body: bytes) -> BindRequest:
         return BindRequest(args.pod_namespace, args.pod_name, args.pod_uid, args.node)
 
 
-@lru_cache(maxsize=_REMEMBERED)
 def _decode_names(raw: bytes) -> tuple[str, ...]:
-    """Remembered, because prioritize is sent the same nodes as filter before it, if none was rejected."""
     try:
         return _names_decoder.decode(raw)
     except msgspec.ValidationError as error:

@@ -20,7 +20,7 @@ from prometheus_client import Counter, Histogram
 from cluster.cache import Cache
 from cluster.errors import RequestError
 from cluster.objects import Pod
-from cluster.snapshot import Snapshot
+from cluster.snapshot import Nodes
 from cluster.table import NodeTable, Rows
 from extender import protocol
 from extender.bind import Binder
@@ -41,6 +41,9 @@ _UNKNOWN_NODE_WAIT_SECONDS = 0.25
 _UNKNOWN_NODE_MEMORY_SECONDS = 60.0
 
 _OUTCOMES = ("ok", "malformed", "not_synced", "failed")
+
+# Between the filter and the prioritize request of a pod, at most, for one view of the cluster to serve both.
+_VIEW_SECONDS = 0.1
 
 Asked = TypeVar("Asked", Request, PreemptRequest)
 
@@ -140,10 +143,11 @@ class Verbs:
         self.binder = binder
         self._decisions = decisions
         self._waited: TTLCache[str, None] = TTLCache(4096, ttl=_UNKNOWN_NODE_MEMORY_SECONDS)
-        self._newest = _find((), NodeTable())
+        self._newest: tuple[bytes, Request] | None = None  # as it came, and as it was read
+        self._view: _View | None = None
         # A malformed filter request gets an Error, which kube-scheduler reads as ours, not as "no node fits".
-        self.filter = self._verb("filter", protocol.decode, self._filter, _keep_all, HTTPStatus.OK)
-        self.prioritize = self._verb("prioritize", protocol.decode, self._prioritize, _prefer_none)
+        self.filter = self._verb("filter", self._decode, self._filter, _keep_all, HTTPStatus.OK)
+        self.prioritize = self._verb("prioritize", self._decode, self._prioritize, _prefer_none)
         self.preempt = self._verb("preempt", protocol.decode_preempt, self._preempt, _keep_all_victims)
 
     def _verb(
@@ -178,11 +182,17 @@ class Verbs:
             return Answer(protocol.encode_bind(str(error)), "malformed")
         return Answer(protocol.encode_bind(await self.binder.bind(request)), "ok")
 
+    def _decode(self, body: bytes) -> Request:
+        """Prioritize is sent what filter was sent before it, byte by byte, if no node was rejected."""
+        if self._newest is None or self._newest[0] != body:
+            self._newest = body, protocol.decode(body)
+        return self._newest[1]
+
     def _filter(self, request: Request, waited: bool) -> bytes:
-        snapshot, found = self._candidates(request, waited=waited)
+        view = self._view = self._look(request, waited=waited)
+        found, nodes = view.found, view.nodes
         note = fresh_note(request.pod)
         policy = with_plan(self._policy_of(request.pod), note)
-        nodes = snapshot.nodes.take(found.rows)
         verdict = policy.filter(request.pod, nodes)
         failed: dict[str, str] = {}
         unresolvable = {request.names[index]: UNKNOWN_NODE for index in found.unknown}
@@ -211,10 +221,12 @@ class Verbs:
         return others
 
     def _prioritize(self, request: Request, waited: bool) -> bytes:
-        snapshot, found = self._candidates(request, waited=waited)
         note = fresh_note(request.pod)
+        view = self._view
+        if note or view is None or view.request is not request or time.monotonic() > view.until:
+            view = self._look(request, waited=waited)
+        found, nodes = view.found, view.nodes
         policy = with_plan(self._policy_of(request.pod), note)
-        nodes = snapshot.nodes.take(found.rows)
         planned = planned_row(request.pod, note, policy, nodes) if note else None
         terms = tuple(policy.terms(request.pod, nodes))
         totals = weighted_sum(terms, len(nodes))
@@ -225,7 +237,7 @@ class Verbs:
             self._metrics.planned.labels("unavailable" if planned is None else "preferred").inc()
         scores = levels(totals) if planned is None else boosted(len(nodes), planned)
         if not found.unknown:
-            return protocol.encode_known_priorities(found.table, found.rows, scores)
+            return protocol.encode_known_priorities(nodes.cluster.table, found.rows, scores)
         of_all = np.zeros(len(request.names), np.int64)
         of_all[found.known] = scores
         return protocol.encode_priorities(request.names, of_all.tolist())
@@ -239,22 +251,15 @@ class Verbs:
         if self._decisions is not None and isinstance(request, Request):
             _after_the_answer(partial(self._decisions.stood_aside, request.pod, why))
 
-    def _candidates(self, request: Request, *, waited: bool) -> tuple[Snapshot, "_Found"]:
-        """The newest snapshot and the request's nodes in it; raise NewNodesError if it is better to wait."""
+    def _look(self, request: Request, *, waited: bool) -> "_View":
+        """At the newest snapshot; raise NewNodesError if it is better to wait."""
         snapshot = self._cluster.cache.snapshot()
-        found = self._find(request.names, snapshot.nodes.cluster.table)
+        found = _find(request.names, snapshot.nodes.cluster.table)
         if found.unknown:
-            self._look_at([request.names[index] for index in found.unknown], waited=waited)
-        return snapshot, found
+            self._check([request.names[index] for index in found.unknown], waited=waited)
+        return _View(request, found, snapshot.nodes.take(found.rows), time.monotonic() + _VIEW_SECONDS)
 
-    def _find(self, names: tuple[str, ...], table: NodeTable) -> "_Found":
-        """Remembered, because prioritize is sent the same nodes as filter before it, if none was rejected."""
-        newest = self._newest
-        if newest.names is not names or newest.table is not table:
-            newest = self._newest = _find(names, table)
-        return newest
-
-    def _look_at(self, unknown: Sequence[str], *, waited: bool) -> None:
+    def _check(self, unknown: Sequence[str], *, waited: bool) -> None:
         new = [] if waited else [name for name in unknown if name not in self._waited]
         if new:
             raise NewNodesError(new)
@@ -266,11 +271,22 @@ class Verbs:
         await asyncio.to_thread(self._cluster.cache.wait_for_nodes, new, _UNKNOWN_NODE_WAIT_SECONDS)
 
 
+class _View(NamedTuple):
+    """What filter looked at: prioritize, which follows at once, ranks the same nodes in the same state.
+
+    Not for a pod that carries a plan, which is to be kept only if it still can be.
+    """
+
+    request: Request
+    found: "_Found"
+    nodes: Nodes
+    until: float  # by the monotonic clock
+
+
 class _Found(NamedTuple):
     """A request's nodes in a table."""
 
-    names: tuple[str, ...]
-    table: NodeTable
+    asked: int  # how many names
     known: Rows  # which of the names are in the table
     rows: Rows  # where they are in it
     unknown: Sequence[int]  # which of the names are not
@@ -278,7 +294,7 @@ class _Found(NamedTuple):
     def kept(self, verdict: Verdict) -> Sequence[int]:
         """Indices into the names."""
         if not verdict.rejections and not self.unknown:
-            return range(len(self.names))
+            return range(self.asked)
         kept: list[int] = self.known[verdict.feasible].tolist()
         return kept
 
@@ -287,9 +303,9 @@ def _find(names: tuple[str, ...], table: NodeTable) -> _Found:
     rows = table.rows_of_all(names)
     known_mask = rows >= 0
     if known_mask.all():
-        return _Found(names, table, np.arange(rows.size), rows, ())
+        return _Found(len(names), np.arange(rows.size), rows, ())
     known = np.flatnonzero(known_mask)
-    return _Found(names, table, known, rows[known], np.flatnonzero(~known_mask).tolist())
+    return _Found(len(names), known, rows[known], np.flatnonzero(~known_mask).tolist())
 
 
 def _after_the_answer(record: Callable[[], None]) -> None:

@@ -101,6 +101,23 @@ def test_prioritize_prefers_the_cheaper_node() -> None:
     assert service(*_THREE).scores(_WANTED, ["cheap", "dear"]) == {"cheap": 10, "dear": 0}
 
 
+def test_prioritize_ranks_what_filter_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever happens between the two, as long as prioritize follows at once and about the same nodes."""
+    served, wanted, names = service(*_THREE), pod("wanted").requests(cpu="1"), ["cheap", "dear"]
+    assert served.filter(wanted, names)["NodeNames"] == names
+    served.cluster.cache.apply_node(node("cheap").price(9.0).build())
+    assert served.scores(wanted, names)["cheap"] == 10
+    assert served.scores(pod("another").requests(cpu="1"), names)["dear"] == 10
+    served.filter(wanted, names)
+    assert served.scores(wanted, names)["dear"] == 10
+
+    served.cluster.cache.apply_node(node("cheap").price(0.1).build())
+    monkeypatch.setattr("extender.verbs._VIEW_SECONDS", -1.0)
+    served.filter(wanted, names)
+    served.cluster.cache.apply_node(node("cheap").price(9.0).build())
+    assert served.scores(wanted, names)["dear"] == 10
+
+
 def test_scores_are_integer_literals() -> None:
     body = service(*_THREE).post("/prioritize", _WANTED, ["cheap"]).content
     assert body == b'[{"Host":"cheap","Score":10}]'
