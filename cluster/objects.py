@@ -5,14 +5,7 @@ from collections.abc import Hashable, Iterable, Mapping
 
 import msgspec
 
-from cluster.constraints import (
-    HostPort,
-    PodTerm,
-    Spread,
-    host_ports,
-    read_affinity,
-    read_spreads,
-)
+from cluster.constraints import HostPort, PodTerm, Spread, host_ports, read_affinity, read_spreads
 from cluster.errors import QuantityError, UnreadableObjectError
 from cluster.quantity import amount
 from cluster.requests import pod_sizes, read_nanos, sizes_key
