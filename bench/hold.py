@@ -12,7 +12,7 @@ from bench.errors import MeasurementError
 from e2e import fake, objects
 from e2e.api import Api, ApiError
 from e2e.manifests import NAMESPACE as PLANNER_NAMESPACE
-from planner.note import ANNOTATION, GATE
+from tradewind.planner.note import ANNOTATION, GATE
 
 _NAMESPACE = "bench-planned"
 _POLICY = Path(__file__).parents[1] / "manifests" / "components" / "hold" / "policy.yaml"

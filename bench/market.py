@@ -6,11 +6,11 @@ import statistics
 import sys
 import time
 
-from cluster.cache import Cache
-from cluster.objects import Node, read_node
-from market.market import Market
-from market.table import PriceTable, csv_rows
 from tests.builders import node
+from tradewind.cluster.cache import Cache
+from tradewind.cluster.objects import Node, read_node
+from tradewind.market.market import Market
+from tradewind.market.table import PriceTable, csv_rows
 
 _TYPES = [f"m{generation}.{size}" for generation in range(4, 8) for size in ("large", "xlarge", "2xlarge")]
 _TABLE = "instance_type,capacity_type,interruption_rate\n" + "".join(f"{name},spot,0.1\n" for name in _TYPES)

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 
 from bench import planner_cases
 from bench.planner_cases import Object
-from extender import config
-from planner.greedy import greedy
-from planner.planner import plan
-from planner.problem import money, placed_counts
-from planner.worker import Worker
+from tradewind.config import document as config
+from tradewind.planner.greedy import greedy
+from tradewind.planner.planner import plan
+from tradewind.planner.problem import money, placed_counts
+from tradewind.planner.worker import Worker
 
 _BOUND_SECONDS = 120.0
 _HEAD = "case                                 pods  nodes placed  seconds price/bound  greedy  engine"

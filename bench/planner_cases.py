@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
-from cluster.cache import Cache
-from cluster.objects import read_node, read_pod
-from market.offers import PRICE, offer_of
+from tradewind.cluster.cache import Cache
+from tradewind.cluster.objects import read_node, read_pod
+from tradewind.market.offers import PRICE, offer_of
 
 Object = Mapping[str, Any]
 

@@ -16,10 +16,10 @@ from e2e import fake, manifests, objects, outcomes, scheduler
 from e2e.api import Api
 from e2e.plane import ControlPlane
 from e2e.tradewind import Planner, Tradewind
-from extender import config
-from market.offers import PRICE
-from planner.planner import plan
-from planner.worker import Worker
+from tradewind.config import document as config
+from tradewind.market.offers import PRICE
+from tradewind.planner.planner import plan
+from tradewind.planner.worker import Worker
 
 _NAMESPACE = "bench"
 _BOUND_SECONDS = 120.0

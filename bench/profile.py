@@ -21,16 +21,16 @@ import msgspec
 from bench import listing
 from bench.goals import markdown
 from bench.service import VERBS
-from cluster.cache import Cache
-from cluster.objects import read_node, read_pod
-from extender import config
-from extender.decisions import Decisions
-from extender.metrics import Metrics
+from extender.metrics import ExtenderMetrics
 from extender.verbs import Answer, Verbs
-from market.market import Market
+from tradewind.cluster.cache import Cache
+from tradewind.cluster.objects import read_node, read_pod
+from tradewind.config import document as config
+from tradewind.explain.decisions import Decisions
+from tradewind.market.market import Market
 
 _ROOT = Path(__file__).parents[1]
-_ROOMS = ("extender", "scoring", "cluster", "market", "planner")
+_ROOMS = ("extender", "scoring", "tradewind")
 _PODS_A_NODE = 2
 _WARM_UP = 20
 _INTERVAL_SECONDS = 0.001  # the kernel may make it a few times as long
@@ -91,7 +91,7 @@ class _Cluster:
 def run(nodes: int, requests: int, say: Callable[[str], None]) -> Profile:
     say(f"a profile of {requests:,} requests of each verb, each with all of {nodes:,} nodes")
     cluster = _Cluster(nodes)
-    verbs = Verbs(cluster, config.DEFAULT.policies().of, Metrics(), None, Decisions(5_000, 3_600.0))
+    verbs = Verbs(cluster, config.DEFAULT.policies().of, ExtenderMetrics(), None, Decisions(5_000, 3_600.0))
     bodies = list(_bodies(cluster.names, _WARM_UP + requests))
     steps = asyncio.run(_profiled({verb: getattr(verbs, verb) for verb in VERBS}, bodies))
     return Profile(nodes=nodes, requests=requests, steps=steps)

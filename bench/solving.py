@@ -9,13 +9,13 @@ from collections.abc import Sequence
 import msgspec
 
 from bench import listing
-from cluster.cache import Cache
-from cluster.objects import read_node, read_pod
-from extender import config
-from market.market import Market
-from planner.planner import plan
-from planner.settings import PlannerSettings
-from planner.worker import Worker
+from tradewind.cluster.cache import Cache
+from tradewind.cluster.objects import read_node, read_pod
+from tradewind.config import document as config
+from tradewind.market.market import Market
+from tradewind.planner.planner import plan
+from tradewind.planner.settings import PlannerSettings
+from tradewind.planner.worker import Worker
 
 
 def main(arguments: Sequence[str]) -> None:

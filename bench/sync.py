@@ -27,10 +27,10 @@ from bench.errors import MeasurementError
 from bench.goals import Goal, Outcome, short
 from bench.machine import ProcessorTime
 from bench.runs import Runs
-from cluster.cache import Cache
-from cluster.reflector import Reflector
-from cluster.watch import Pace
-from market.market import Market
+from tradewind.cluster.cache import Cache
+from tradewind.cluster.reflector import Reflector
+from tradewind.kube.watch import Pace
+from tradewind.market.market import Market
 
 _LONGEST_SECONDS = 600.0
 _PAGE_SIZE = Pace().page_size

@@ -21,7 +21,7 @@ from e2e.tradewind import Planner, Tradewind
 
 AddNodes = Callable[..., list[str]]
 StartScheduler = Callable[[Mapping[str, Any]], Process]
-StartPlanner = Callable[[Mapping[str, Any]], Planner]
+StartPlanner = Callable[..., Planner]  # settings, switches
 
 _numbers = itertools.count(1)
 
@@ -147,9 +147,11 @@ def start_planner(plane: ControlPlane, api: Api, planner_kubeconfig: Path) -> It
     """Starts planners for one test; as long as one leads, pods of held namespaces wait for its plan."""
     started: list[Planner] = []
 
-    def start(settings: Mapping[str, Any]) -> Planner:
+    def start(settings: Mapping[str, Any], *switches: str) -> Planner:
         name = next_name("planner")
-        started.append(Planner(plane.workspace, planner_kubeconfig, settings=settings, name=name))
+        started.append(
+            Planner(plane.workspace, planner_kubeconfig, settings=settings, name=name, switches=switches)
+        )
         if len(started) == 1:
             started[0].wait_leading()
             manifests.wait_holding(api)

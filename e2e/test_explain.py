@@ -16,7 +16,7 @@ pytestmark = pytest.mark.local_only
 
 
 def explained(tradewind: Tradewind, pod: str) -> str:
-    command = [sys.executable, "-m", "extender", "explain", "--server", tradewind.probes, pod]
+    command = [sys.executable, "-m", "tradewind", "explain", "--server", tradewind.probes, pod]
     return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
 
 

@@ -17,11 +17,11 @@ from e2e.plane import ControlPlane
 from e2e.processes import Workspace
 from e2e.prometheus import Exporter, NoPrometheusError, Prometheus
 from e2e.tradewind import Tradewind
-from extender.market_learning import LEASE
-from extender.market_memory import NAME as MEMORY
-from market.prometheus import Prometheus as Source
-from market.settings import PrometheusSettings
 from scoring.registry import SCORERS
+from tradewind.market.learning import LEASE
+from tradewind.market.memory import NAME as MEMORY
+from tradewind.market.prometheus import Prometheus as Source
+from tradewind.market.settings import PrometheusSettings
 
 # One step of ours outweighs all in-tree scores together.
 _DECIDING = 200

@@ -18,10 +18,6 @@ import numpy as np
 import pytest
 from kubernetes.config import new_client_from_config
 
-from cluster.cache import Cache
-from cluster.objects import read_pod
-from cluster.reflector import Reflector
-from cluster.snapshot import Nodes
 from e2e import fake, outcomes, scheduler
 from e2e.api import MERGE_PATCH, Api
 from e2e.objects import Object
@@ -30,7 +26,6 @@ from e2e.plane import ControlPlane
 from e2e.processes import Process
 from e2e.random_cluster import ClusterObjects, random_cluster
 from e2e.recorder import Recorder, node_names
-from market.offers import offer_of
 from scoring.filters.pod_affinity import PodAffinity
 from scoring.filters.pod_anti_affinity import PodAntiAffinity
 from scoring.filters.taints import Taints
@@ -38,6 +33,11 @@ from scoring.filters.topology_spread import TopologySpread
 from scoring.in_tree import IN_TREE
 from scoring.policy import Policy
 from scoring.rules import Filter
+from tradewind.cluster.cache import Cache
+from tradewind.cluster.objects import read_pod
+from tradewind.cluster.reflector import Reflector
+from tradewind.cluster.snapshot import Nodes
+from tradewind.market.offers import offer_of
 
 pytestmark = pytest.mark.local_only
 

@@ -9,8 +9,8 @@ from e2e.api import Api
 from e2e.conftest import AddNodes
 from e2e.test_explain import explained
 from e2e.tradewind import Tradewind
-from extender.planned import PlannedNodeOnly
-from planner.note import ANNOTATION, Note, text
+from tradewind.planner.boost import PlannedNodeOnly
+from tradewind.planner.note import ANNOTATION, Note, text
 
 pytestmark = pytest.mark.local_only
 

@@ -10,18 +10,18 @@ import msgspec
 import pytest
 from kubernetes.client import ApiClient
 
-from cluster.objects import Pod, read_pod
 from e2e import objects, outcomes, scheduler
 from e2e.api import Api
 from e2e.conftest import AddNodes, StartScheduler
 from e2e.objects import Object
 from e2e.plane import ControlPlane
-from extender.api_writes import ApiWrites
-from extender.metrics import Metrics
-from extender.plan_events import PlanEvents
-from extender.plan_writer import Outcome, PlanWriter
-from extender.source import connect
-from planner.note import ANNOTATION, GATE, Note, text
+from tradewind.cluster.objects import Pod, read_pod
+from tradewind.controller.metrics import PlanMetrics
+from tradewind.controller.plan_events import PlanEvents
+from tradewind.controller.plan_writer import Outcome, PlanWriter
+from tradewind.kube.access import connect
+from tradewind.kube.writes import ApiWrites
+from tradewind.planner.note import ANNOTATION, GATE, Note, text
 
 _UNTIL = float(round(time.time() + 3600))
 _PODS = 200
@@ -34,7 +34,7 @@ pytestmark = pytest.mark.local_only
 def run(plane: ControlPlane, work: Callable[[PlanWriter], Awaitable[Result]]) -> Result:
     async def go() -> Result:
         async with ApiWrites(access(plane)) as writes:
-            return await work(PlanWriter(writes, Metrics()))
+            return await work(PlanWriter(writes, PlanMetrics()))
 
     return asyncio.run(go())
 
@@ -169,8 +169,8 @@ def test_people_can_read_why(plane: ControlPlane, api: Api, namespace: str) -> N
 
     async def go() -> None:
         async with ApiWrites(access(plane)) as writes:
-            await work(PlanEvents(writes, Metrics()))
-            newer = PlanEvents(writes, Metrics())  # another leader, which knows nothing of the first
+            await work(PlanEvents(writes, PlanMetrics()))
+            newer = PlanEvents(writes, PlanMetrics())  # another leader, which knows nothing of the first
             await newer.unplaced([(pod, "no node has 32 GPUs")])
 
     asyncio.run(go())

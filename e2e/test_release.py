@@ -15,10 +15,10 @@ from e2e.api import Api, path
 from e2e.conftest import AddNodes, StartScheduler
 from e2e.objects import Object
 from e2e.plane import ControlPlane
-from extender.lease import Leader
-from extender.release import LEASE
-from extender.source import connect
-from planner.note import GATE
+from tradewind.controller.release import LEASE
+from tradewind.kube.access import connect
+from tradewind.kube.lease import Leader
+from tradewind.planner.note import GATE
 
 _OTHER = "example.com/quota"
 _PODS = 300
@@ -36,7 +36,7 @@ def kubeconfig(plane: ControlPlane, api: Api, namespace: str) -> Iterator[Path]:
 
 
 def release(kubeconfig: Path, namespace: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "extender", "release", f"--kubeconfig={kubeconfig}"]
+    command = [sys.executable, "-m", "tradewind", "release", f"--kubeconfig={kubeconfig}"]
     return subprocess.run(
         [*command, f"--namespace={namespace}", *arguments],
         cwd=_ROOT,

@@ -17,7 +17,6 @@ import msgspec
 import pytest
 import urllib3
 
-from cluster.objects import read_pod
 from e2e import objects, random_pods, scheduler
 from e2e.api import Api, path
 from e2e.conftest import AddNodes, StartScheduler
@@ -25,6 +24,7 @@ from e2e.objects import Object
 from e2e.plane import ControlPlane
 from e2e.recorder import Recorder, node_names
 from e2e.tradewind import Tradewind
+from tradewind.cluster.objects import read_pod
 
 pytestmark = pytest.mark.local_only
 

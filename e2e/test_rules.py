@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from cluster.objects import DELETION_COST
-from e2e import fake, manifests, objects, outcomes, scheduler
+from e2e import fake, objects, outcomes, scheduler
 from e2e.api import Api
-from e2e.conftest import AddNodes, StartScheduler, next_name
+from e2e.conftest import AddNodes, StartPlanner, StartScheduler, next_name
 from e2e.plane import ControlPlane
 from e2e.tradewind import Tradewind
 from scoring.filters.disk_type import DiskType
@@ -20,6 +19,7 @@ from scoring.filters.network_type import NetworkType
 from scoring.filters.pod_affinity import PodAffinity
 from scoring.filters.pod_anti_affinity import PodAntiAffinity
 from scoring.registry import SCORERS
+from tradewind.cluster.objects import DELETION_COST
 
 # One step of ours outweighs all in-tree scores together.
 _DECIDING = 200
@@ -223,19 +223,12 @@ def test_workload_class_has_its_own_weights(
     assert outcomes.bound_node(api, namespace, "db") == "stable"
 
 
-@pytest.fixture
-def protecting(api: Api, role_kubeconfig: Path) -> Iterator[None]:
-    """What the manifests add to the account so that it may annotate pods."""
-    del role_kubeconfig  # the account comes first
-    with fake.existing(api, manifests.component_roles("protect-floor")):
-        yield
-
-
 def test_floor_holds_while_a_deployment_scales(
-    api: Api, serve: Serve, add_nodes: AddNodes, namespace: str, protecting: None
+    api: Api, serve: Serve, start_planner: StartPlanner, add_nodes: AddNodes, namespace: str
 ) -> None:
-    del protecting
-    serve({"rules": {"durable_floor": {"min": 2}}}, "--protect-floor")
+    floor = {"rules": {"durable_floor": {"min": 2}}}
+    serve(floor)
+    start_planner(floor, "--protect-floor")
     add_nodes(
         *(objects.node(f"durable-{i}", price=0.4) for i in range(2)),
         *(objects.node(f"spot-{i}", price=0.1, labels=_SPOT) for i in range(3)),

@@ -51,7 +51,7 @@ class Service:
         self.configure(settings or {})
         flags = {**flags, "--probe-port": probe_port, "--config": self.configuration}
         words = [str(word) for flag in flags.items() for word in flag]
-        self._command = [sys.executable, "-m", "extender", command, *words, *switches]
+        self._command = [sys.executable, "-m", "tradewind", command, *words, *switches]
         self.start()
 
     def start(self) -> None:
@@ -123,11 +123,13 @@ class Planner(Service):
         settings: Mapping[str, Any] | None = None,
         name: str = "planner",
         lease_seconds: float = 3.0,
+        switches: Sequence[str] = (),
     ) -> None:
         super().__init__(
             workspace,
             "planner",
             name,
+            switches=switches,
             flags={"--kubeconfig": kubeconfig, "--lease-seconds": lease_seconds},
             settings=settings,
             environment={"POD_NAME": name},

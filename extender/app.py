@@ -1,25 +1,20 @@
 """The HTTP surface: two small applications, one for kube-scheduler and one for probes and people."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from importlib.metadata import version
-from typing import Protocol
 
 from fastapi import FastAPI, HTTPException, Response
-from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import BaseModel
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
-from cluster.cache import Cache
-from extender.decisions import Decisions
-from extender.explain import Explanation, explain
-from extender.market_origins import with_origins
-from extender.metrics import Metrics, WatchCollector, WatchView
 from extender.verbs import Answer, Verbs
-from market.quotes import Origins
-
-VERSION = version("tradewind")
+from tradewind.cluster.cache import Cache
+from tradewind.explain.decisions import Decisions
+from tradewind.explain.explanation import Explanation, explain
+from tradewind.explain.origins import with_origins
+from tradewind.market.quotes import Origins
+from tradewind.version import VERSION
 
 _NOT_ASKED = (
     "kube-scheduler did not ask this Tradewind about pod {pod}, or so long ago that it is forgotten; "
@@ -27,35 +22,8 @@ _NOT_ASKED = (
 )
 
 
-class ClusterView(Protocol):
-    """What the probes and the metrics show of the cluster state."""
-
-    @property
-    def cache(self) -> Cache: ...
-
-    @property
-    def synced(self) -> bool: ...
-
-    @property
-    def watches(self) -> Sequence[WatchView]: ...
-
-
-class Health(BaseModel):
-    status: str
-
-
-class Readiness(BaseModel):
-    ready: bool
-    reason: str
-
-
 class Problem(BaseModel):
     detail: str
-
-
-class Version(BaseModel):
-    version: str
-    cluster: str
 
 
 class App(FastAPI):
@@ -126,45 +94,10 @@ async def _read(scope: Scope, receive: Receive, limit: int) -> bytes | None:
     return b"".join(chunks)
 
 
-def add_probes(
-    app: FastAPI,
-    cluster: ClusterView,
-    metrics: Metrics,
-    cluster_name: str,
-    before_metrics: Callable[[], None] = lambda: None,
-) -> None:
-    """`before_metrics` brings gauges up to date that others keep."""
-    metrics.build.labels(VERSION).set(1)
-    metrics.registry.register(WatchCollector(cluster.watches))
-
-    @app.get("/healthz", summary="Is the process alive?")
-    async def healthz() -> Health:
-        return Health(status="ok")
-
-    @app.get("/readyz", summary="Is the cluster state complete?", responses={503: {"model": Readiness}})
-    async def readyz(response: Response) -> Readiness:
-        if cluster.synced:
-            return Readiness(ready=True, reason="the cluster state is complete")
-        response.status_code = 503
-        troubles = "".join(f"; {watch.name}: {watch.trouble}" for watch in cluster.watches if watch.trouble)
-        reason = "the first list of nodes, pods and namespaces is under way"
-        return Readiness(ready=False, reason=reason + troubles)
-
-    @app.get("/version", summary="Which Tradewind is this, and which cluster does it serve?")
-    async def show_version() -> Version:
-        return Version(version=VERSION, cluster=cluster_name)
-
-    @app.get("/metrics", summary="Metrics for Prometheus", response_class=Response)
-    async def show_metrics() -> Response:
-        before_metrics()
-        metrics.observe(cluster.cache.counts(), synced=cluster.synced)
-        return Response(metrics.expose(), media_type=CONTENT_TYPE_LATEST)
-
-
 def add_explain(
     app: FastAPI,
     decisions: Decisions,
-    cluster: ClusterView,
+    cache: Cache,
     origins_of: Callable[[str], Origins] | None = None,
 ) -> None:
     """`origins_of` says where the price and the rate of a node come from."""
@@ -178,6 +111,6 @@ def add_explain(
         decision = decisions.find(namespace, pod)
         if decision is None:
             raise HTTPException(404, _NOT_ASKED.format(pod=f"{namespace}/{pod}"))
-        known = cluster.cache.pods([decision.uid])
+        known = cache.pods([decision.uid])
         told = explain(f"{namespace}/{pod}", decision, known[0] if known else None)
         return with_origins(told, origins_of) if origins_of else told

@@ -18,12 +18,12 @@ from kubernetes.client import ApiClient, CoreV1Api
 from kubernetes.client.exceptions import ApiException
 from urllib3.exceptions import HTTPError
 
-from cluster.cache import Cache
-from cluster.objects import Pod, read_pod
-from cluster.snapshot import Snapshot
-from extender.metrics import Metrics
+from extender.metrics import ExtenderMetrics
 from extender.protocol import BindRequest
 from scoring.policy import Policy
+from tradewind.cluster.cache import Cache
+from tradewind.cluster.objects import Pod, read_pod
+from tradewind.cluster.snapshot import Snapshot
 
 _API_SECONDS = 10.0
 # When the answer to a binding is lost, the watch tells within this time whether it took place.
@@ -36,7 +36,7 @@ _log = logging.getLogger(__name__)
 
 class Binder:
     def __init__(
-        self, cache: Cache, api: ApiClient, policy_of: Callable[[Pod], Policy], metrics: Metrics
+        self, cache: Cache, api: ApiClient, policy_of: Callable[[Pod], Policy], metrics: ExtenderMetrics
     ) -> None:
         self._cache = cache
         self._api = CoreV1Api(api)

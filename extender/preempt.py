@@ -11,11 +11,11 @@ from datetime import datetime
 
 import numpy as np
 
-from cluster.cache import Cache
-from cluster.objects import Pod
-from cluster.snapshot import Snapshot
 from extender.protocol import PreemptRequest, Victims
 from scoring.policy import Policy
+from tradewind.cluster.cache import Cache
+from tradewind.cluster.objects import Pod
+from tradewind.cluster.snapshot import Snapshot
 
 
 @dataclass(frozen=True, order=True)

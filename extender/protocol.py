@@ -13,10 +13,11 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from cluster.errors import RequestError, UnreadableObjectError
-from cluster.objects import Pod, read_identity, read_pod
-from cluster.table import NodeTable, Rows
 from scoring.ranking import TOP
+from tradewind.cluster.objects import Pod, read_pod
+from tradewind.cluster.table import NodeTable, Rows
+from tradewind.errors import RequestError, UnreadableObjectError
+from tradewind.kube.objects import read_identity
 
 _NULL = msgspec.Raw(b"null")
 

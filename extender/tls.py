@@ -9,9 +9,9 @@ import ssl
 from dataclasses import dataclass
 from pathlib import Path
 
-from cluster.errors import ConfigurationError
-from extender.files import Watched
-from extender.metrics import Metrics
+from extender.metrics import ExtenderMetrics
+from tradewind.errors import ConfigurationError
+from tradewind.kube.mounts import Watched
 
 _log = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ class Certificates:
 
 
 class RotatingTls:
-    def __init__(self, certificates: Certificates, metrics: Metrics) -> None:
+    def __init__(self, certificates: Certificates, metrics: ExtenderMetrics) -> None:
         self._certificates = certificates
         self._metrics = metrics
         self._watched = Watched(certificates.paths())

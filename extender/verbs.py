@@ -17,20 +17,20 @@ import numpy as np
 from cachetools import TTLCache
 from prometheus_client import Counter, Histogram
 
-from cluster.cache import Cache
-from cluster.errors import RequestError
-from cluster.objects import Pod
-from cluster.snapshot import Nodes
-from cluster.table import NodeTable, Rows
 from extender import protocol
 from extender.bind import Binder
-from extender.decisions import Decisions
-from extender.metrics import Metrics
-from extender.planned import boosted, fresh_note, planned_row, with_plan
+from extender.metrics import ExtenderMetrics
 from extender.preempt import choose
 from extender.protocol import PreemptRequest, Request
 from scoring.policy import Policy, Verdict, weighted_sum
 from scoring.ranking import levels
+from tradewind.cluster.cache import Cache
+from tradewind.cluster.objects import Pod
+from tradewind.cluster.snapshot import Nodes
+from tradewind.cluster.table import NodeTable, Rows
+from tradewind.errors import RequestError
+from tradewind.explain.decisions import Decisions
+from tradewind.planner.boost import boosted, fresh_note, planned_row, with_plan
 
 UNKNOWN_NODE = "node is not known to Tradewind yet"
 REFUSED_NODE = "node refused the pod when it was about to be bound"
@@ -133,7 +133,7 @@ class Verbs:
         self,
         cluster: ClusterState,
         policy_of: Callable[[Pod], Policy],
-        metrics: Metrics,
+        metrics: ExtenderMetrics,
         binder: Binder | None = None,
         decisions: Decisions | None = None,
     ) -> None:

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cluster.objects import Pod
-from cluster.snapshot import Nodes
-from cluster.table import Rows
 from scoring.rules import Filter, Mask, Scorer, Scores, everyone
+from tradewind.cluster.objects import Pod
+from tradewind.cluster.snapshot import Nodes
+from tradewind.cluster.table import Rows
 
 
 class Rejection(NamedTuple):

@@ -6,8 +6,8 @@ from typing import ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from cluster.objects import Pod
-from cluster.snapshot import Nodes, frozen
+from tradewind.cluster.objects import Pod
+from tradewind.cluster.snapshot import Nodes, frozen
 
 Mask = NDArray[np.bool_]
 Scores = NDArray[np.float64]

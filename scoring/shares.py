@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from cluster.objects import Pod
-from cluster.snapshot import Amounts, Floats, Nodes, Supply, frozen
+from tradewind.cluster.objects import Pod
+from tradewind.cluster.snapshot import Amounts, Floats, Nodes, Supply, frozen
 
 
 def free_shares(pod: Pod, nodes: Nodes, resources: tuple[str, ...]) -> Floats:

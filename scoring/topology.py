@@ -5,13 +5,13 @@ from collections.abc import Iterable, Sequence
 import msgspec
 import numpy as np
 
-from cluster.constraints import PodTerm
-from cluster.groups import PodGroup
-from cluster.objects import Pod
-from cluster.selectors import matches
-from cluster.snapshot import Amounts, Cluster
-from cluster.table import NodeTable, Rows
 from scoring.rules import Mask
+from tradewind.cluster.constraints import PodTerm
+from tradewind.cluster.groups import PodGroup
+from tradewind.cluster.objects import Pod
+from tradewind.cluster.selectors import matches
+from tradewind.cluster.snapshot import Amounts, Cluster
+from tradewind.cluster.table import NodeTable, Rows
 
 
 def matching(cluster: Cluster, term: PodTerm) -> list[PodGroup]:

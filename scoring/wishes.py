@@ -5,10 +5,10 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from cluster.objects import ANNOTATION_PREFIX, Pod
-from cluster.snapshot import Nodes
-from cluster.table import NodeTable
 from scoring.rules import Mask, Scores, alike, everyone
+from tradewind.cluster.objects import ANNOTATION_PREFIX, Pod
+from tradewind.cluster.snapshot import Nodes
+from tradewind.cluster.table import NodeTable
 
 Policy = Literal["required", "preferred"]
 

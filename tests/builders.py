@@ -12,10 +12,10 @@ from typing import Any, Self
 
 import msgspec
 
-from cluster.cache import Cache
-from cluster.objects import Namespace, Node, Pod, read_namespace, read_node, read_pod
-from cluster.snapshot import Snapshot
-from market import offers
+from tradewind.cluster.cache import Cache
+from tradewind.cluster.objects import Namespace, Node, Pod, read_namespace, read_node, read_pod
+from tradewind.cluster.snapshot import Snapshot
+from tradewind.market import offers
 
 offer_of = offers.offer_of  # for tests that fill a cache of their own
 

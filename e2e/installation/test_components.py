@@ -15,7 +15,6 @@ pytestmark = pytest.mark.local_only
 _SWITCHES = {
     "bind": "TRADEWIND_BIND",
     "market": "TRADEWIND_LEARN",
-    "protect-floor": "TRADEWIND_PROTECT_FLOOR",
 }
 
 
@@ -48,6 +47,14 @@ def test_component_switches_the_service(
     assert f"tradewind-{component}" in roles
     if component == "bind":
         assert deployment["spec"]["replicas"] == 1
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_protect_floor_switches_the_planner(plane: ControlPlane, tmp_path: Path, overlay: str) -> None:
+    objects = rendered(plane, tmp_path, overlay, "protect-floor")
+    (planner,) = named(objects, "Deployment", "tradewind-planner")
+    (container,) = planner["spec"]["template"]["spec"]["containers"]
+    assert {"name": "TRADEWIND_PROTECT_FLOOR", "value": "true"} in container["env"]
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)

@@ -12,7 +12,7 @@ from e2e.conftest import AddNodes
 from e2e.installation.conftest import only
 from e2e.installation.installation import NAMESPACE, Installation, Shell, commands, dry_run, eventually
 from e2e.objects import Object
-from planner.note import GATE
+from tradewind.planner.note import GATE
 
 pytestmark = [pytest.mark.local_only, only("kind"), pytest.mark.usefixtures("installed")]
 

@@ -21,7 +21,7 @@ from e2e.installation.installation import (
     vacate,
 )
 from e2e.installation.permissions import Permission, granted, without
-from planner.note import GATE
+from tradewind.planner.note import GATE
 
 pytestmark = [pytest.mark.local_only, only("kind"), pytest.mark.usefixtures("installed")]
 
@@ -37,7 +37,7 @@ Watch = Callable[[], subprocess.CompletedProcess[str]]
 def watch(installed: Installation, kubeconfig_of: KubeconfigOf) -> Watch:
     """Runs the watchdog's container once."""
     (container,) = installed.pods[ACCOUNT]["spec"]["containers"]
-    command = [sys.executable, "-m", "extender", *container["args"]]
+    command = [sys.executable, "-m", "tradewind", *container["args"]]
     environment = os.environ | {"KUBECONFIG": str(kubeconfig_of(ACCOUNT)), "POD_NAMESPACE": NAMESPACE}
     return lambda: subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 

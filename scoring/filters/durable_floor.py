@@ -2,9 +2,9 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from cluster.objects import ANNOTATION_PREFIX, Pod
-from cluster.snapshot import Nodes
 from scoring.rules import Mask, everyone
+from tradewind.cluster.objects import ANNOTATION_PREFIX, Pod
+from tradewind.cluster.snapshot import Nodes
 
 MIN = ANNOTATION_PREFIX + "durable-min"
 SHARE = ANNOTATION_PREFIX + "durable-share"

@@ -1,9 +1,9 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from cluster.objects import Pod
-from cluster.snapshot import Nodes
 from scoring.rules import Mask
+from tradewind.cluster.objects import Pod
+from tradewind.cluster.snapshot import Nodes
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from cluster.objects import Pod
-from cluster.snapshot import Nodes
 from scoring.rules import Mask, everyone
+from tradewind.cluster.objects import Pod
+from tradewind.cluster.snapshot import Nodes
 
 Factor = float | bool | Literal["off"]  # YAML reads a bare `off` as false
 

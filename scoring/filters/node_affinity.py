@@ -3,11 +3,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from cluster.objects import Pod
-from cluster.snapshot import Nodes
-from cluster.table import NodeTable
-from cluster.wire import NodeSelectorTerm, Requirement
 from scoring.rules import Mask
+from tradewind.cluster.objects import Pod
+from tradewind.cluster.snapshot import Nodes
+from tradewind.cluster.table import NodeTable
+from tradewind.cluster.wire import NodeSelectorTerm, Requirement
 
 _NAME_FIELD = "metadata.name"
 

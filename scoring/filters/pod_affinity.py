@@ -4,12 +4,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from cluster.constraints import PodTerm
-from cluster.objects import Pod
-from cluster.snapshot import Cluster, Nodes
-from cluster.table import Rows
 from scoring.rules import Mask, everyone
 from scoring.topology import beside, matching, rows_with, widened
+from tradewind.cluster.constraints import PodTerm
+from tradewind.cluster.objects import Pod
+from tradewind.cluster.snapshot import Cluster, Nodes
+from tradewind.cluster.table import Rows
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from cluster.objects import Pod
-from cluster.snapshot import Nodes
 from scoring.rules import Mask, everyone
 from scoring.topology import beside, matching, repelling, rows_with, widened
+from tradewind.cluster.objects import Pod
+from tradewind.cluster.snapshot import Nodes
 
 
 @dataclass(frozen=True)

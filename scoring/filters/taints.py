@@ -2,12 +2,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from cluster.objects import Pod
-from cluster.selectors import integer
-from cluster.snapshot import Nodes
-from cluster.table import NodeTable
-from cluster.wire import Taint, Toleration
 from scoring.rules import Mask
+from tradewind.cluster.objects import Pod
+from tradewind.cluster.selectors import integer
+from tradewind.cluster.snapshot import Nodes
+from tradewind.cluster.table import NodeTable
+from tradewind.cluster.wire import Taint, Toleration
 
 _FORBIDDING = frozenset({"NoSchedule", "NoExecute"})
 

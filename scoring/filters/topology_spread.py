@@ -3,15 +3,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from cluster.constraints import Spread
-from cluster.groups import PodGroup
-from cluster.objects import Pod
-from cluster.selectors import matches
-from cluster.snapshot import Cluster, Nodes
 from scoring.filters.node_affinity import accepted
 from scoring.filters.taints import tolerable
 from scoring.rules import Mask, everyone
 from scoring.topology import present, tally
+from tradewind.cluster.constraints import Spread
+from tradewind.cluster.groups import PodGroup
+from tradewind.cluster.objects import Pod
+from tradewind.cluster.selectors import matches
+from tradewind.cluster.snapshot import Cluster, Nodes
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,11 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from cluster.objects import Pod
-from cluster.snapshot import Nodes
-from cluster.wire import Taint
 from scoring.filters.taints import tolerated
 from scoring.rules import Mask, everyone
+from tradewind.cluster.objects import Pod
+from tradewind.cluster.snapshot import Nodes
+from tradewind.cluster.wire import Taint
 
 _CORDONED = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 

@@ -4,10 +4,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from cluster.objects import Pod
-from cluster.snapshot import Floats, Nodes, Supply, frozen
 from scoring.rules import Scores, alike
 from scoring.shares import allocatable, free_shares
+from tradewind.cluster.objects import Pod
+from tradewind.cluster.snapshot import Floats, Nodes, Supply, frozen
 
 # Rounding alone must not look like a move.
 _STILL = 1e-12

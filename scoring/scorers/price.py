@@ -3,10 +3,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from cluster.objects import Pod
-from cluster.snapshot import Nodes, Supply, frozen
 from scoring.formulas import Formula
 from scoring.rules import Scores, alike
+from tradewind.cluster.objects import Pod
+from tradewind.cluster.snapshot import Nodes, Supply, frozen
 
 
 @dataclass(frozen=True)

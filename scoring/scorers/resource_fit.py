@@ -3,11 +3,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from cluster.objects import Pod
-from cluster.snapshot import Nodes
 from scoring.formulas import Formula
 from scoring.rules import Scores
 from scoring.shares import free_shares
+from tradewind.cluster.objects import Pod
+from tradewind.cluster.snapshot import Nodes
 
 
 @dataclass(frozen=True)

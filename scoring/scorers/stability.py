@@ -3,10 +3,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from cluster.objects import Pod
-from cluster.snapshot import Nodes, Supply, frozen
 from scoring.rules import Scores
 from scoring.scorers.price import price_ratio
+from tradewind.cluster.objects import Pod
+from tradewind.cluster.snapshot import Nodes, Supply, frozen
 
 
 @dataclass(frozen=True)

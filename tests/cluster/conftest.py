@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 import pytest
 from kubernetes.client import ApiClient, Configuration
 
-from cluster.cache import Cache
-from cluster.reflector import Reflector
-from cluster.watch import Pace, Watch
 from tests.builders import offer_of
 from tests.cluster.scripted import PATIENCE_SECONDS, ScriptedApi
+from tradewind.cluster.cache import Cache
+from tradewind.cluster.reflector import Reflector
+from tradewind.kube.watch import Pace, Watch
 
 # No read ends by itself before the patience of the test does.
 QUIET = Pace(patience_seconds=10 * PATIENCE_SECONDS, first_delay_seconds=0.01, max_delay_seconds=0.02)

@@ -12,12 +12,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from cluster.cache import Cache, News
-from cluster.objects import Node, Pod
-from cluster.placed import group_of
-from cluster.snapshot import Offer, Snapshot
 from tests.builders import NodeBuilder, PodBuilder, namespace, node, offer_of, pod
 from tests.strategies import NODE_NAMES, nodes, plain_pods
+from tradewind.cluster.cache import Cache, News
+from tradewind.cluster.objects import Node, Pod
+from tradewind.cluster.placed import group_of
+from tradewind.cluster.snapshot import Offer, Snapshot
 
 _NAMES = st.sets(st.sampled_from(NODE_NAMES))
 

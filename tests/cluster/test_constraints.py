@@ -2,9 +2,9 @@
 
 import pytest
 
-from cluster.constraints import HostPort, PodTerm, Spread
-from cluster.wire import Requirement
 from tests.builders import PodBuilder, expression, pod
+from tradewind.cluster.constraints import HostPort, PodTerm, Spread
+from tradewind.cluster.wire import Requirement
 
 _WEB = pod("web").namespace("shop").label("app", "web").label("rev", "2")
 _STORED = _WEB.field("metadata", "creationTimestamp", value="2026-01-01T00:00:00Z")

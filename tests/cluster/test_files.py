@@ -5,10 +5,10 @@ import msgspec
 import pytest
 import yaml
 
-from cluster.cache import Cache
-from cluster.errors import ClusterFileError
-from cluster.files import load
 from tests.builders import NamespaceBuilder, NodeBuilder, PodBuilder, namespace, node, offer_of, pod
+from tradewind.cluster.cache import Cache
+from tradewind.cluster.files import load
+from tradewind.errors import ClusterFileError
 
 Built = NodeBuilder | PodBuilder | NamespaceBuilder
 

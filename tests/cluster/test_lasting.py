@@ -3,11 +3,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cluster.cache import Cache
-from cluster.lasting import Lasting
-from cluster.snapshot import Nodes, Supply
-from market.offers import offer_of
 from tests.builders import node, pod
+from tradewind.cluster.cache import Cache
+from tradewind.cluster.lasting import Lasting
+from tradewind.cluster.snapshot import Nodes, Supply
+from tradewind.market.offers import offer_of
 
 
 @dataclass(frozen=True, eq=False)

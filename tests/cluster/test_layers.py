@@ -4,7 +4,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from cluster.layers import Layers
+from tradewind.cluster.layers import Layers
 
 _keys = st.integers(0, 30)
 

@@ -6,11 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster import objects
-from cluster.errors import UnreadableObjectError
-from cluster.objects import read_identity, read_namespace, read_node, read_pod
-from cluster.wire import Taint
 from tests.builders import NodeBuilder, PodBuilder, namespace, node, pod
+from tradewind.cluster import objects
+from tradewind.cluster.objects import read_namespace, read_node, read_pod
+from tradewind.cluster.wire import Taint
+from tradewind.errors import UnreadableObjectError
+from tradewind.kube.objects import read_identity
 
 
 def test_a_node() -> None:

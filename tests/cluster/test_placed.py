@@ -6,13 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from cluster.constraints import PodTerm
-from cluster.groups import GroupIndex
-from cluster.objects import Pod
-from cluster.placed import Placed, PlacedPods, group_of
-from cluster.wire import Requirement
 from tests.builders import PodBuilder, pod
 from tests.scoring.drawn import UNHURRIED
+from tradewind.cluster.constraints import PodTerm
+from tradewind.cluster.groups import GroupIndex
+from tradewind.cluster.objects import Pod
+from tradewind.cluster.placed import Placed, PlacedPods, group_of
+from tradewind.cluster.wire import Requirement
 
 _WEB = pod("web").label("app", "web")
 

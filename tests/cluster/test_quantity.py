@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster.errors import QuantityError
-from cluster.quantity import NANO, amount, parse_nanos
 from tests.strategies import quantities
+from tradewind.cluster.quantity import NANO, amount, parse_nanos
+from tradewind.errors import QuantityError
 
 LARGEST = 2**53
 

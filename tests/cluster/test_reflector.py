@@ -5,9 +5,6 @@ import logging
 import pytest
 from kubernetes.client import ApiClient, Configuration
 
-from cluster.cache import Cache
-from cluster.objects import Node
-from cluster.reflector import Reflector
 from tests.builders import namespace, node, offer_of, pod
 from tests.cluster.conftest import QUIET, Start, troubles, wait_for_pods, watch_of
 from tests.cluster.scripted import (
@@ -23,6 +20,9 @@ from tests.cluster.scripted import (
     refusal,
     watch,
 )
+from tradewind.cluster.cache import Cache
+from tradewind.cluster.objects import Node
+from tradewind.cluster.reflector import Reflector
 
 
 def test_everything_is_listed_and_then_watched(api: ScriptedApi, cache: Cache, start: Start) -> None:

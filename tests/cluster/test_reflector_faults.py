@@ -12,14 +12,6 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from kubernetes.client import ApiClient, Configuration
 
-from cluster.cache import Cache
-from cluster.errors import ApiError
-from cluster.objects import Node, node_of, read_node
-from cluster.reflector import Reflector
-from cluster.snapshot import Offer
-from cluster.streams import Streams
-from cluster.watch import Pace, Resource, Watch
-from cluster.wire import NodeObject
 from tests.builders import node, offer_of, pod
 from tests.cluster.conftest import (
     IMPATIENT,
@@ -45,6 +37,14 @@ from tests.cluster.scripted import (
     refusal,
     watch,
 )
+from tradewind.cluster.cache import Cache
+from tradewind.cluster.objects import Node, node_of, read_node
+from tradewind.cluster.reflector import Reflector
+from tradewind.cluster.snapshot import Offer
+from tradewind.cluster.wire import NodeObject
+from tradewind.errors import ApiError
+from tradewind.kube.streams import Streams
+from tradewind.kube.watch import Pace, Resource, Watch
 
 
 def lists(api: ScriptedApi, resource: str) -> int:

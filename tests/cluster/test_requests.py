@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster.errors import UnreadableObjectError
-from cluster.objects import read_pod
 from tests.builders import PodBuilder, Quantity, pod
 from tests.strategies import pods, resource_lists
+from tradewind.cluster.objects import read_pod
+from tradewind.errors import UnreadableObjectError
 
 GI = 2**30
 GPU = "nvidia.com/gpu"

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster.selectors import canonical, holds, integer, matches, selector_of
-from cluster.wire import LabelSelector, Requirement
+from tradewind.cluster.selectors import canonical, holds, integer, matches, selector_of
+from tradewind.cluster.wire import LabelSelector, Requirement
 
 
 @pytest.mark.parametrize(

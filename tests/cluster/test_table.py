@@ -3,10 +3,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster.selectors import holds
-from cluster.table import NodeTable
-from cluster.wire import Requirement, Taint
 from tests.builders import node
+from tradewind.cluster.selectors import holds
+from tradewind.cluster.table import NodeTable
+from tradewind.cluster.wire import Requirement, Taint
 
 _TABLE = NodeTable(
     [

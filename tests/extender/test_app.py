@@ -11,15 +11,16 @@ import pytest
 from fastapi.testclient import TestClient
 from starlette.types import Message
 
-from cluster.cache import Cache
-from cluster.objects import Pod
-from extender.app import App, add_probes, add_verbs
-from extender.config import DEFAULT
-from extender.metrics import Metrics
+from extender.app import App, add_verbs
+from extender.metrics import ExtenderMetrics
 from extender.verbs import UNKNOWN_NODE, Verbs
 from scoring.filters.resources import Resources
 from scoring.policy import Policy
 from tests.builders import NodeBuilder, PodBuilder, node, offer_of, pod
+from tradewind.cluster.cache import Cache
+from tradewind.cluster.objects import Pod
+from tradewind.config.document import DEFAULT
+from tradewind.runtime.probes import add_probes
 
 _MAX_BODY_BYTES = 100_000
 
@@ -39,6 +40,7 @@ class Watch:
 class Cluster:
     cache: Cache = field(default_factory=lambda: Cache(offer_of))
     synced: bool = True
+    name: str = "a test cluster"
 
     watches: tuple[Watch, ...] = (Watch(),)
 
@@ -46,7 +48,7 @@ class Cluster:
 @dataclass
 class Service:
     cluster: Cluster
-    metrics: Metrics
+    metrics: ExtenderMetrics
     client: TestClient
 
     def filter(self, wanted: PodBuilder, names: list[str]) -> dict[str, Any]:
@@ -73,12 +75,12 @@ def service(
     synced: bool = True,
     policy_of: Callable[[Pod], Policy] = lambda _: DEFAULT.policies().default,
 ) -> Service:
-    cluster, metrics = Cluster(synced=synced), Metrics()
+    cluster, metrics = Cluster(synced=synced), ExtenderMetrics()
     for each in nodes:
         cluster.cache.apply_node(each.build())
     app = App()
     add_verbs(app, Verbs(cluster, policy_of, metrics), _MAX_BODY_BYTES)
-    add_probes(app, cluster, metrics, "a test cluster")
+    add_probes(app, cluster, metrics.registry)
     return Service(cluster, metrics, TestClient(app))
 
 

@@ -9,12 +9,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from kubernetes.client import ApiClient, Configuration
 
-from cluster.cache import Cache
 from extender.bind import Binder
-from extender.config import DEFAULT
-from extender.metrics import Metrics
+from extender.metrics import ExtenderMetrics
 from extender.protocol import BindRequest
 from tests.builders import PodBuilder, node, offer_of, pod
+from tradewind.cluster.cache import Cache
+from tradewind.config.document import DEFAULT
 
 # Each asks for 1Gi and may take 9Gi: a node of 16Gi takes them while 9Gi are free, so the eighth is the last.
 _HUNGRY = [pod(f"hungry-{i}").requests(memory="1Gi").limits(memory="9Gi") for i in range(12)]
@@ -78,7 +78,7 @@ class Bench:
         configuration = Configuration(host=f"http://127.0.0.1:{server.server_port}")
         configuration.retries = False
         self.api = ApiClient(configuration)
-        self.metrics = Metrics()
+        self.metrics = ExtenderMetrics()
         self.binder = Binder(self.cache, self.api, DEFAULT.policies().of, self.metrics)
 
     def know(self, *pods: PodBuilder) -> None:

@@ -18,15 +18,17 @@ from hypothesis import strategies as st
 from starlette.types import Receive, Scope, Send
 
 from e2e.certs import Authority
-from extender.app import App, add_probes, add_verbs
-from extender.config import DEFAULT
-from extender.decisions import Decisions
-from extender.metrics import Metrics
-from extender.server import Server
+from extender.app import App, add_verbs
+from extender.direct import DirectProtocol
+from extender.metrics import ExtenderMetrics
 from extender.tls import Certificates
 from extender.verbs import Verbs
 from tests.builders import node, pod
 from tests.extender.test_app import Cluster, request
+from tradewind.config.document import DEFAULT
+from tradewind.explain.decisions import Decisions
+from tradewind.runtime.probes import add_probes
+from tradewind.runtime.server import Server
 
 _LIMIT = 20_000
 _NODES = (node("small").cpu("1").price(0.01), node("cheap").price(0.1), node("dear").price(0.5))
@@ -50,7 +52,7 @@ class _App(App):
 class Service:
     server: Server
     app: _App
-    metrics: Metrics
+    metrics: ExtenderMetrics
     decisions: Decisions
     thread: threading.Thread
 
@@ -74,12 +76,12 @@ class Service:
 def serving(
     *, direct: bool = True, context: ssl.SSLContext | None = None, keep_alive: int = 120
 ) -> Iterator[Service]:
-    cluster, metrics, decisions, app = Cluster(), Metrics(), Decisions(100, 3600), _App()
+    cluster, metrics, decisions, app = Cluster(), ExtenderMetrics(), Decisions(100, 3600), _App()
     for each in _NODES:
         cluster.cache.apply_node(each.build())
     add_verbs(app, Verbs(cluster, lambda _: DEFAULT.policies().default, metrics, None, decisions), _LIMIT)
-    add_probes(app, cluster, metrics, "a test cluster")
-    server = Server(app, "127.0.0.1", 0, context)
+    add_probes(app, cluster, metrics.registry)
+    server = Server(app, "127.0.0.1", 0, context, DirectProtocol)
     server.config.timeout_keep_alive = keep_alive
     if not direct:
         server.config.http = "httptools"

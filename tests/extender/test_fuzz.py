@@ -16,10 +16,11 @@ from typing import Any
 
 import pytest
 
-from extender import config
-from extender.metrics import Metrics
-from extender.source import FileSource
+from extender.metrics import ExtenderMetrics
 from extender.verbs import Answer, Verbs
+from tradewind.config import document as config
+from tradewind.runtime.assembly import Assembly
+from tradewind.runtime.source import from_file
 
 _GOLDEN = Path(__file__).parents[1] / "golden"
 _TRIES = int(os.environ.get("TRADEWIND_FUZZ", "1000"))
@@ -97,9 +98,10 @@ def _places(value: Any) -> Iterator[tuple[Any, Any]]:
 
 class Service:
     def __init__(self) -> None:
-        source = FileSource("the captured cluster", _GOLDEN / "cluster.json")
-        source.start()
-        self.verbs = Verbs(source, config.parse(_STRICT).policies().of, Metrics())
+        parts = Assembly(from_file(_GOLDEN / "cluster.json"), None)
+        with parts.started():
+            pass
+        self.verbs = Verbs(parts, config.parse(_STRICT).policies().of, ExtenderMetrics())
         self._runner = asyncio.Runner()
 
     def ask(self, verb: str, body: bytes) -> Answer:

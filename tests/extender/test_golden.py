@@ -9,12 +9,13 @@ import pytest
 from fastapi.testclient import TestClient
 
 from extender.app import App, add_verbs
-from extender.config import DEFAULT
-from extender.metrics import Metrics
+from extender.metrics import ExtenderMetrics
 from extender.protocol import decode
-from extender.source import FileSource
 from extender.verbs import Verbs
 from scoring.filters.resources import Resources
+from tradewind.config.document import DEFAULT
+from tradewind.runtime.assembly import Assembly
+from tradewind.runtime.source import from_file
 
 _GOLDEN = Path(__file__).parents[1] / "golden"
 
@@ -27,11 +28,12 @@ def captured(verb: str) -> list[Path]:
 
 @pytest.fixture(scope="module")
 def client() -> TestClient:
-    source = FileSource("the captured cluster", _GOLDEN / "cluster.json")
-    source.start()
+    parts = Assembly(from_file(_GOLDEN / "cluster.json"), None)
+    with parts.started():
+        pass
     app = App()
     policy = replace(DEFAULT.policies().default, filters=(Resources(),))  # the pods' wishes are ours alone
-    add_verbs(app, Verbs(source, lambda _: policy, Metrics()), 2**20)
+    add_verbs(app, Verbs(parts, lambda _: policy, ExtenderMetrics()), 2**20)
     return TestClient(app)
 
 

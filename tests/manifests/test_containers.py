@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from extender import cli, config
 from tests.manifests.files import (
     BASE,
     OVERLAYS,
@@ -16,6 +15,8 @@ from tests.manifests.files import (
     read,
     templates,
 )
+from tradewind.cli import main as cli
+from tradewind.config import document as config
 
 CONTAINERS = containers()
 ARGUMENTS = arguments()

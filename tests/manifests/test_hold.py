@@ -2,9 +2,9 @@
 
 import pytest
 
-from extender import cli
-from planner.note import GATE
 from tests.manifests.files import BASE, HOLD, Object, documents, pod_spec, read
+from tradewind.cli import main as cli
+from tradewind.planner.note import GATE
 
 
 @pytest.fixture

@@ -3,11 +3,12 @@
 import re
 from pathlib import Path
 
+from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from extender import config
-from extender.metrics import Metrics
-from market.table import csv_rows
+from tradewind.config import document as config
+from tradewind.market.metrics import MarketMetrics
+from tradewind.market.table import csv_rows
 
 _ROOT = Path(__file__).parents[2]
 _GUIDE = (_ROOT / "docs" / "market.md").read_text()
@@ -34,7 +35,7 @@ def test_the_table_is_accepted() -> None:
 
 
 def test_the_metrics_exist() -> None:
-    exposed = Metrics().expose().decode()
+    exposed = generate_latest(MarketMetrics().registry).decode()
     known = {family.name for family in text_string_to_metric_families(exposed)}
     named = {name.removesuffix("_total") for name in re.findall(r"`(tradewind_\w+)", _GUIDE)}
     assert len(named) >= 8

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from cluster.errors import PriceTableError
-from extender.cli import main
-from market.imports import from_csv, from_spot_advisor, to_csv
-from market.pools import Pool
-from market.quotes import Quote
-from market.table import PriceTable, csv_rows
 from tests.builders import NodeBuilder, node
+from tradewind.cli.main import main
+from tradewind.errors import PriceTableError
+from tradewind.market.imports import from_csv, from_spot_advisor, to_csv
+from tradewind.market.pools import Pool
+from tradewind.market.quotes import Quote
+from tradewind.market.table import PriceTable, csv_rows
 
 _ADVISOR = {
     "ranges": [

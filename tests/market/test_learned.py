@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from market.learned import HOURS_OF_A_RATE, Evidence, Learner, Sighting, State, decode, encode
-from market.market import Market
-from market.pools import Pool, pool_of
 from scoring.scorers.stability import Stability
 from tests.builders import NodeBuilder, cluster_of, node, pod
+from tradewind.market.learned import HOURS_OF_A_RATE, Evidence, Learner, Sighting, State, decode, encode
+from tradewind.market.market import Market
+from tradewind.market.pools import Pool, pool_of
 
 _HOUR = 3600.0
 _WEEK_HOURS = 168.0

@@ -3,15 +3,15 @@ import math
 
 import pytest
 
-from cluster.snapshot import Offer
-from market.learned import Evidence
-from market.market import Market
-from market.pools import pool_of
-from market.quotes import Origin, Origins
-from market.settings import MarketSettings
-from market.table import PriceTable, csv_rows
 from scoring.scorers.stability import Stability
 from tests.builders import NodeBuilder, cluster_of, node, pod
+from tradewind.cluster.snapshot import Offer
+from tradewind.market.learned import Evidence
+from tradewind.market.market import Market
+from tradewind.market.pools import pool_of
+from tradewind.market.quotes import Origin, Origins
+from tradewind.market.settings import MarketSettings
+from tradewind.market.table import PriceTable, csv_rows
 
 _TABLE = PriceTable(
     csv_rows(

@@ -1,7 +1,7 @@
 import pytest
 
-from market.notices import Notice, leaves_by_choice, notice_of
 from tests.builders import NodeBuilder, node
+from tradewind.market.notices import Notice, leaves_by_choice, notice_of
 
 
 def tainted(key: str) -> NodeBuilder:

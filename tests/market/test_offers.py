@@ -3,9 +3,9 @@ import math
 
 import pytest
 
-from market.offers import SPOT_INTERRUPTION_RATE, offer_of
-from market.pools import is_durable
 from tests.builders import node
+from tradewind.market.offers import SPOT_INTERRUPTION_RATE, offer_of
+from tradewind.market.pools import is_durable
 
 
 @pytest.mark.parametrize(

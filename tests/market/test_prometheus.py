@@ -13,9 +13,9 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from cluster.errors import PriceSourceError
-from market.prometheus import Prometheus
-from market.settings import PrometheusSettings
+from tradewind.errors import PriceSourceError
+from tradewind.market.prometheus import Prometheus
+from tradewind.market.settings import PrometheusSettings
 
 Answer = Callable[[str], tuple[int, bytes]]
 

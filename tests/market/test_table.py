@@ -3,11 +3,11 @@ from pathlib import Path
 
 import pytest
 
-from cluster.errors import PriceTableError
-from market.pools import Pool
-from market.quotes import Quote
-from market.table import PriceTable, csv_rows, read
 from tests.builders import node
+from tradewind.errors import PriceTableError
+from tradewind.market.pools import Pool
+from tradewind.market.quotes import Quote
+from tradewind.market.table import PriceTable, csv_rows, read
 
 _POOL = Pool("m5.large", "", "spot")
 

@@ -7,20 +7,20 @@ from collections.abc import Iterator, Sequence
 import msgspec
 import numpy as np
 
-from cluster.cache import Cache
-from cluster.objects import Pod
-from cluster.snapshot import Snapshot
-from planner import wishes
-from planner.batch import Batch
-from planner.check import violations
-from planner.plan import Placement, Plan
-from planner.problem import Assignment, value
 from scoring.filters.pod_affinity import PodAffinity
 from scoring.filters.topology_spread import TopologySpread
 from scoring.in_tree import IN_TREE
 from scoring.rules import Filter
 from tests.builders import NodeBuilder, PodBuilder, node, pod
 from tests.planner.cases import HOST, ZONE, filled, policy_of
+from tradewind.cluster.cache import Cache
+from tradewind.cluster.objects import Pod
+from tradewind.cluster.snapshot import Snapshot
+from tradewind.planner import wishes
+from tradewind.planner.batch import Batch
+from tradewind.planner.check import violations
+from tradewind.planner.plan import Placement, Plan
+from tradewind.planner.problem import Assignment, value
 
 _RULES = tuple(rule() for rule in IN_TREE)
 _NEVER_BETTER = tuple(rule for rule in _RULES if not isinstance(rule, PodAffinity | TopologySpread))

@@ -2,17 +2,17 @@
 
 from collections.abc import Iterable
 
-from cluster.cache import Cache
-from extender import config
-from planner.batch import Batch, make_batch
-from planner.binding import valid_order
-from planner.check import gangs_kept, violations
-from planner.engine import optimise
-from planner.greedy import greedy
-from planner.plan import Plan, make_plan
-from planner.problem import Outcome
-from planner.reasons import reasons
 from tests.builders import NodeBuilder, PodBuilder, node, offer_of, pod
+from tradewind.cluster.cache import Cache
+from tradewind.config import document as config
+from tradewind.planner.batch import Batch, make_batch
+from tradewind.planner.binding import valid_order
+from tradewind.planner.check import gangs_kept, violations
+from tradewind.planner.engine import optimise
+from tradewind.planner.greedy import greedy
+from tradewind.planner.plan import Plan, make_plan
+from tradewind.planner.problem import Outcome
+from tradewind.planner.reasons import reasons
 
 HOST = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"

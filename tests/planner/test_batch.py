@@ -2,10 +2,10 @@
 
 import pytest
 
-from planner import note, wishes
-from planner.planner import plan
 from tests.builders import NodeBuilder, PodBuilder, node, pod
 from tests.planner.cases import HOST, ZONE, batch_of, copies, filled, planned, policy_of, where
+from tradewind.planner import note, wishes
+from tradewind.planner.planner import plan
 
 
 def test_labels_that_no_rule_asks_for_do_not_divide_a_class() -> None:

@@ -1,14 +1,15 @@
 """What CP-SAT is told of pods outside of its window, and of those that start a group.
 
-`planner.binding` would leave out what breaks these rules; a plan proved to be the best would then lack pods.
+`tradewind.planner.binding` would leave out what breaks these rules; a plan proved to be the best would then
+lack pods.
 """
 
 import pytest
 
-from planner.exact import solve
-from planner.state import State
 from tests.builders import PodBuilder, node, pod
 from tests.planner.cases import HOST, ZONE, batch_of, copies, filled
+from tradewind.planner.exact import solve
+from tradewind.planner.state import State
 
 
 def _apart_from_b() -> PodBuilder:

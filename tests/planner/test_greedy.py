@@ -6,12 +6,12 @@ import random
 import numpy as np
 import pytest
 
-from planner.binding import assignment_of, valid_order
-from planner.greedy import greedy, place, unit_costs, urgency
-from planner.problem import Problem
-from planner.state import State
 from tests.planner.cases import batch_of, filled
 from tests.planner.drawn import mixed_nodes, mixed_pods
+from tradewind.planner.binding import assignment_of, valid_order
+from tradewind.planner.greedy import greedy, place, unit_costs, urgency
+from tradewind.planner.problem import Problem
+from tradewind.planner.state import State
 
 
 @functools.cache

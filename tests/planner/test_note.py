@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.note import ANNOTATION, GATE, Note, fresh, read, text
 from tests.builders import pod
+from tradewind.planner.note import ANNOTATION, GATE, Note, fresh, read, text
 
 _NOON = datetime(2026, 1, 1, 12, tzinfo=UTC).timestamp()
 _WRITTEN = '{"node":"a","generation":7,"until":"2026-01-01T12:00:00Z"}'

@@ -5,15 +5,15 @@ import random
 
 import pytest
 
-from planner.binding import valid_order
-from planner.check import gangs_kept, violations
-from planner.engine import optimise
-from planner.greedy import greedy
-from planner.plan import make_plan
-from planner.problem import Outcome, value
-from planner.reasons import reasons
 from tests.planner.brute_force import Search, draw_cluster
 from tests.planner.cases import batch_of, filled, policy_of
+from tradewind.planner.binding import valid_order
+from tradewind.planner.check import gangs_kept, violations
+from tradewind.planner.engine import optimise
+from tradewind.planner.greedy import greedy
+from tradewind.planner.plan import make_plan
+from tradewind.planner.problem import Outcome, value
+from tradewind.planner.reasons import reasons
 
 # TRADEWIND_ORACLE=5000 looks at more of them.
 _CLUSTERS = int(os.environ.get("TRADEWIND_ORACLE", "200"))

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from planner import wishes
-from planner.planner import Planned, plan
-from planner.settings import PoolTaint, PoolTemplate
-from planner.worker import Worker
 from tests.builders import PodBuilder, namespace, node, pod
 from tests.planner.cases import HOST, ZONE, copies, filled, policy_of
+from tradewind.planner import wishes
+from tradewind.planner.planner import Planned, plan
+from tradewind.planner.settings import PoolTaint, PoolTemplate
+from tradewind.planner.worker import Worker
 
 SMALL = PoolTemplate(name="small", resources={"cpu": 4, "memory": "16Gi"}, price=1, labels={ZONE: "a"})
 LARGE = PoolTemplate(name="large", resources={"cpu": 16, "memory": "64Gi"}, price=3, most=2)

@@ -5,10 +5,10 @@ These take a selector that accepts a namespace without labels, such as NotIn, fo
 
 import pytest
 
-from cluster.cache import Cache
-from planner.planner import plan
 from tests.builders import PodBuilder, namespace, node, pod
 from tests.planner.cases import HOST, filled, policy_of
+from tradewind.cluster.cache import Cache
+from tradewind.planner.planner import plan
 
 _ELSEWHERE = {"matchExpressions": [{"key": "team", "operator": "NotIn", "values": ["ours"]}]}
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from planner import wishes
 from tests.builders import PodBuilder, node, pod
 from tests.planner.cases import HOST, ZONE, copies, planned, where
+from tradewind.planner import wishes
 
 
 def test_a_pod_gets_its_best_node_although_its_opponent_can_use_only_the_other() -> None:

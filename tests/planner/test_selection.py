@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cluster.objects import Pod
-from planner import note
-from planner.engine import optimise
-from planner.greedy import greedy
-from planner.planner import plan
-from planner.problem import Outcome, placed_counts
-from planner.selection import choose, favour, in_flight, overdue, waiting
-from planner.terms import worth
 from tests.builders import PodBuilder, node, pod
 from tests.planner.cases import copies, filled, policy_of
+from tradewind.cluster.objects import Pod
+from tradewind.planner import note
+from tradewind.planner.engine import optimise
+from tradewind.planner.greedy import greedy
+from tradewind.planner.planner import plan
+from tradewind.planner.problem import Outcome, placed_counts
+from tradewind.planner.selection import choose, favour, in_flight, overdue, waiting
+from tradewind.planner.terms import worth
 
 NOW = 1_000_000.0
 OURS = {"name": note.GATE}

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from planner import wishes
-from planner.terms import TIED
 from scoring import registry
 from scoring.in_tree import IN_TREE
 from scoring.rules import Filter, Scorer
 from tests.builders import NodeBuilder, PodBuilder, node, pod
 from tests.planner.cases import HOST, ZONE, batch_of, copies, filled
+from tradewind.planner import wishes
+from tradewind.planner.terms import TIED
 
 _FILTERS: list[type[Filter]] = [
     *registry.FILTERS,

@@ -6,18 +6,18 @@ from dataclasses import replace
 
 import pytest
 
-from cluster.cache import Cache
-from planner import wishes
-from planner.binding import assignment_of, valid_order
-from planner.check import violations
-from planner.engine import optimise
-from planner.greedy import greedy
-from planner.plan import Plan, make_plan
-from planner.problem import Outcome
-from planner.reasons import reasons
 from tests.builders import NodeBuilder, PodBuilder, node, pod
 from tests.planner.brute_force import draw_cluster
 from tests.planner.cases import HOST, ZONE, batch_of, copies, filled, planned, policy_of
+from tradewind.cluster.cache import Cache
+from tradewind.planner import wishes
+from tradewind.planner.binding import assignment_of, valid_order
+from tradewind.planner.check import violations
+from tradewind.planner.engine import optimise
+from tradewind.planner.greedy import greedy
+from tradewind.planner.plan import Plan, make_plan
+from tradewind.planner.problem import Outcome
+from tradewind.planner.reasons import reasons
 
 
 def _shuffled(draw: random.Random, plan: Plan) -> Plan:

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from planner.greedy import greedy
-from planner.planner import plan
-from planner.problem import Problem
-from planner.worker import Worker
 from tests.builders import node, pod
 from tests.planner.cases import apart, batch_of, boreas_nodes, copies, filled, near, policy_of, replicas
+from tradewind.planner.greedy import greedy
+from tradewind.planner.planner import plan
+from tradewind.planner.problem import Problem
+from tradewind.planner.worker import Worker
 
 
 @pytest.fixture

@@ -10,8 +10,6 @@ from typing import Any, NamedTuple
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from cluster.objects import Pod
-from cluster.snapshot import Nodes
 from tests.builders import (
     NamespaceBuilder,
     NodeBuilder,
@@ -22,6 +20,8 @@ from tests.builders import (
     node,
     pod,
 )
+from tradewind.cluster.objects import Pod
+from tradewind.cluster.snapshot import Nodes
 
 
 def _joined(topology_key: str, *parts: dict[str, Any]) -> dict[str, Any]:

@@ -5,8 +5,8 @@ import statistics
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from cluster.objects import Node, Pod
-from cluster.snapshot import Offer
+from tradewind.cluster.objects import Node, Pod
+from tradewind.cluster.snapshot import Offer
 
 _BOTH = ("cpu", "memory")
 _TYPE_LABELS = "tradewind.dev/{0}-type", "node.kubernetes.io/{0}-type", "{0}type"

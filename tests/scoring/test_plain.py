@@ -7,13 +7,13 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cluster.cache import Cache
-from cluster.objects import Node, Pod
-from cluster.snapshot import Nodes, Offer
-from extender.config import DEFAULT
 from tests.builders import NodeBuilder, node, pod
 from tests.scoring import plain
 from tests.scoring.drawn import UNHURRIED
+from tradewind.cluster.cache import Cache
+from tradewind.cluster.objects import Node, Pod
+from tradewind.cluster.snapshot import Nodes, Offer
+from tradewind.config.document import DEFAULT
 
 _POLICY = DEFAULT.policies().default
 _NODE_NAMES = ("a", "b", "c", "d")

@@ -2,10 +2,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from cluster.placed import group_of
 from scoring.filters.pod_anti_affinity import PodAntiAffinity
 from tests.builders import PodBuilder, cluster_of, expression, namespace, node, pod
 from tests.scoring.feasible import feasible
+from tradewind.cluster.placed import group_of
 
 _ZONE = "zone"
 _NODES = [

@@ -4,11 +4,11 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from cluster.objects import Pod
-from cluster.snapshot import Nodes
 from scoring.policy import Policy
 from scoring.rules import Mask, Scores
 from tests.builders import cluster_of, node, pod
+from tradewind.cluster.objects import Pod
+from tradewind.cluster.snapshot import Nodes
 
 _NODES = cluster_of([node("a"), node("b"), node("c")]).nodes
 _POD = pod("w").build()

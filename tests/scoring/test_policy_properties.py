@@ -4,11 +4,11 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cluster.objects import Pod
-from cluster.snapshot import Nodes
-from extender.config import DEFAULT
 from scoring.ranking import levels
 from tests.builders import NodeBuilder, PodBuilder, cluster_of, node, pod
+from tradewind.cluster.objects import Pod
+from tradewind.cluster.snapshot import Nodes
+from tradewind.config.document import DEFAULT
 
 _POLICY = DEFAULT.policies().default
 

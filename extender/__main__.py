@@ -1,3 +1,0 @@
-from extender.cli import main
-
-main()

@@ -1,1 +1,0 @@
-"""One file for each command: `add` declares its arguments and what runs."""

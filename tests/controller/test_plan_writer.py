@@ -1,0 +1,272 @@
+"""Which writes a plan costs, in which order, and what comes of refusals."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TypeVar
+
+import pytest
+from kubernetes.client import ApiClient, Configuration
+from prometheus_client import generate_latest
+
+from tests.builders import pod
+from tests.kube.api_server import ApiServer, Asked, Reply, serving
+from tradewind.cluster.objects import Pod
+from tradewind.controller.metrics import PlanMetrics
+from tradewind.controller.plan_writer import Outcome, PlanWriter, outcome_of
+from tradewind.kube import writes as api_writes
+from tradewind.kube.writes import Answer, ApiWrites
+from tradewind.planner.note import ANNOTATION, GATE, Note, text
+
+_NOTE = Note("n1", 7, 1_800_000_000.0)
+_PLAN = {"annotations": {ANNOTATION: text(_NOTE)}, "uid": "u-web"}
+_UID = {"uid": "u-web"}
+_NOMINATION = {"nominatedNodeName": "n1"}
+_OTHER_UID = Reply(422, 'Pod "web" is invalid: metadata.uid: Invalid value: "u-web": field is immutable')
+
+Result = TypeVar("Result")
+
+
+@pytest.fixture(autouse=True)
+def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def at_once(seconds: float) -> None:
+        del seconds
+
+    monkeypatch.setattr(api_writes, "_wait", at_once)
+
+
+def waiting(name: str, *gates: str, nominated: str = "") -> Pod:
+    built = pod(name).namespace("shop").uid(f"u-{name}").field("status", "nominatedNodeName", value=nominated)
+    return built.field("spec", "schedulingGates", value=[{"name": gate} for gate in gates]).build()
+
+
+def run(
+    server: ApiServer,
+    work: Callable[[PlanWriter], Awaitable[Result]],
+    metrics: PlanMetrics | None = None,
+    concurrency: int = 16,
+) -> Result:
+    async def go() -> Result:
+        async with (
+            serving(server),
+            ApiWrites(ApiClient(Configuration(host=server.url)), concurrency) as writes,
+        ):
+            return await work(PlanWriter(writes, metrics or PlanMetrics()))
+
+    return asyncio.run(go())
+
+
+def sent(asked: Iterable[Asked]) -> list[tuple[str, object]]:
+    return [(each.path.removeprefix("/api/v1/namespaces/shop/pods/"), each.body) for each in asked]
+
+
+_NOMINATED = ("web/status", {"metadata": _UID, "status": _NOMINATION})
+_RELEASED = ("web", {"metadata": _PLAN, "spec": {"schedulingGates": None}})
+
+
+@pytest.mark.parametrize(
+    ("held", "nominate", "writes"),
+    [
+        pytest.param(waiting("web", GATE), True, [_NOMINATED, _RELEASED], id="nominated, then let go"),
+        pytest.param(waiting("web", GATE), False, [_RELEASED], id="one write without a nomination"),
+        pytest.param(
+            waiting("web", GATE, nominated="n1"), True, [_RELEASED], id="a nomination that is there already"
+        ),
+        pytest.param(
+            waiting("web", GATE, nominated="n2"), True, [_NOMINATED, _RELEASED], id="an old nomination"
+        ),
+        pytest.param(
+            waiting("web"),
+            True,
+            [("web/status", {"metadata": _PLAN, "status": _NOMINATION})],
+            id="one write for a pod that nobody holds",
+        ),
+        pytest.param(waiting("web"), False, [("web", {"metadata": _PLAN})], id="the annotation alone"),
+        pytest.param(
+            waiting("web", nominated="n2"),
+            True,
+            [("web", {"metadata": _PLAN})],
+            id="kube-scheduler's own nomination stays",
+        ),
+    ],
+)
+def test_what_a_plan_costs(held: Pod, nominate: bool, writes: list[tuple[str, object]]) -> None:
+    server = ApiServer()
+    assert run(server, lambda writer: writer.release(held, _NOTE, nominate=nominate)) is Outcome.WRITTEN
+    assert sent(server.asked) == writes
+
+
+@pytest.mark.parametrize("gates", [("other/gate",), (GATE, "other/gate"), ("other/gate", GATE)])
+def test_a_pod_behind_another_gate_is_left_alone(gates: tuple[str, ...]) -> None:
+    server = ApiServer()
+    assert (
+        run(server, lambda writer: writer.release(waiting("web", *gates), _NOTE, nominate=True))
+        is Outcome.LEFT
+    )
+    assert server.asked == []
+
+
+@pytest.mark.parametrize(
+    ("gates", "second"),
+    [pytest.param((GATE,), _RELEASED, id="held"), pytest.param((), ("web", {"metadata": _PLAN}), id="free")],
+)
+def test_a_failed_nomination_does_not_stop_the_release(
+    gates: tuple[str, ...], second: tuple[str, object]
+) -> None:
+    server = ApiServer(Reply(403, "pods/status is forbidden"))
+    released = run(server, lambda writer: writer.release(waiting("web", *gates), _NOTE, nominate=True))
+    assert released is Outcome.WRITTEN
+    assert sent(server.asked)[1] == second
+
+
+@pytest.mark.parametrize("reply", [Reply(404, "not found"), _OTHER_UID])
+def test_a_pod_that_is_gone_costs_no_second_write(reply: Reply) -> None:
+    server = ApiServer(reply)
+    held = waiting("web", GATE)
+    assert run(server, lambda writer: writer.release(held, _NOTE, nominate=True)) is Outcome.GONE
+    assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "outcome"),
+    [
+        (Answer(200), Outcome.WRITTEN),
+        (Answer(404, 'pods "web" not found'), Outcome.GONE),
+        (Answer(422, _OTHER_UID.message), Outcome.GONE),
+        (Answer(422, "spec.schedulingGates: Forbidden"), Outcome.FAILED),
+        (Answer(409, "Precondition failed: UID in precondition: a, UID in object meta: b"), Outcome.GONE),
+        (Answer(409, 'pods "fluid": the object has been modified'), Outcome.FAILED),
+        (Answer(403, "forbidden"), Outcome.FAILED),
+        (Answer(0, "no connection"), Outcome.FAILED),
+    ],
+)
+def test_what_an_answer_means(answer: Answer, outcome: Outcome) -> None:
+    assert outcome_of(answer) is outcome
+
+
+def plans(*names: str) -> list[tuple[Pod, Note]]:
+    return [(waiting(name, GATE), _NOTE) for name in names]
+
+
+class Bound:
+    """Notes who is waited for, and what was written by then."""
+
+    def __init__(self, server: ApiServer) -> None:
+        self._server = server
+        self.waits: list[tuple[set[str], set[str]]] = []
+
+    async def wait(self, uids: frozenset[str], seconds: float) -> frozenset[str]:
+        assert seconds == 5
+        self.waits.append((set(uids), {path for path, _ in sent(self._server.asked)}))
+        return frozenset()
+
+
+def test_a_wave_is_bound_before_the_next_is_written() -> None:
+    server = ApiServer()
+    bound = Bound(server)
+    waves = [plans("a", "b"), plans("c"), plans("d")]
+    outcomes = run(server, lambda writer: writer.write(waves, nominate=False, wait_bound=bound.wait))
+    assert outcomes == dict.fromkeys(["u-a", "u-b", "u-c", "u-d"], Outcome.WRITTEN)
+    assert bound.waits == [({"u-a", "u-b"}, {"a", "b"}), ({"u-c"}, {"a", "b", "c"})]
+
+
+def test_a_wave_that_is_never_bound_holds_up_nobody() -> None:
+    async def never(uids: frozenset[str], seconds: float) -> None:
+        del uids, seconds
+        await asyncio.Event().wait()
+
+    server = ApiServer()
+    waves = [plans("a"), plans("b")]
+    outcomes = run(
+        server,
+        lambda writer: writer.write(waves, nominate=False, wait_bound=never, wave_seconds=0.01),
+    )
+    assert set(outcomes.values()) == {Outcome.WRITTEN}
+
+
+def test_who_could_not_be_written_is_not_waited_for() -> None:
+    server = ApiServer(Reply(404), Reply(200))
+    bound = Bound(server)
+    outcomes = run(
+        server,
+        lambda writer: writer.write([plans("a", "b"), plans("c")], nominate=False, wait_bound=bound.wait),
+        concurrency=1,
+    )
+    assert outcomes == {"u-a": Outcome.GONE, "u-b": Outcome.WRITTEN, "u-c": Outcome.WRITTEN}
+    assert [uids for uids, _ in bound.waits] == [{"u-b"}]
+
+
+def test_when_nothing_can_be_written_the_rest_is_not_tried() -> None:
+    server = ApiServer(*[Reply(403, "no")] * 10)
+    bound = Bound(server)
+    outcomes = run(
+        server,
+        lambda writer: writer.write([plans("a", "b"), plans("c")], nominate=False, wait_bound=bound.wait),
+    )
+    assert outcomes == dict.fromkeys(["u-a", "u-b", "u-c"], Outcome.FAILED)
+    assert len(server.asked) == 2
+    assert bound.waits == []
+
+
+def test_a_pod_is_let_go_right_after_its_nomination() -> None:
+    server = ApiServer()
+    names = [f"p{number}" for number in range(6)]
+    run(
+        server,
+        lambda writer: writer.write([plans(*names)], nominate=True, wait_bound=Bound(server).wait),
+        concurrency=2,
+    )
+    order = [path for path, _ in sent(server.asked)]
+    for name in names:
+        assert 0 < order.index(name) - order.index(f"{name}/status") <= 2
+
+
+def test_our_gate_is_removed_whatever_else_holds_the_pod() -> None:
+    server = ApiServer(Reply(200), Reply(404), Reply(403))
+    held = [waiting("a", GATE), waiting("b", "other/gate", GATE), waiting("c", GATE)]
+    outcomes = run(server, lambda writer: writer.unhold(held), concurrency=1)
+    assert outcomes == {"u-a": Outcome.WRITTEN, "u-b": Outcome.GONE, "u-c": Outcome.FAILED}
+    assert server.asked[0].headers["Content-Type"] == "application/strategic-merge-patch+json"
+    assert server.asked[0].body == {
+        "metadata": {"uid": "u-a"},
+        "spec": {"schedulingGates": [{"$patch": "delete", "name": GATE}]},
+    }
+
+
+def test_writes_are_counted() -> None:
+    metrics = PlanMetrics()
+    server = ApiServer(Reply(403), Reply(200), Reply(404))
+
+    async def work(writer: PlanWriter) -> None:
+        await writer.release(waiting("web", GATE), _NOTE, nominate=True)
+        await writer.unhold([waiting("web", GATE)])
+
+    run(server, work, metrics)
+    shown = generate_latest(metrics.registry).decode()
+    for kind, outcome in [("nominate", "failed"), ("release", "written"), ("unhold", "gone")]:
+        assert f'tradewind_plan_writes_total{{kind="{kind}",outcome="{outcome}"}} 1.0' in shown
+
+
+def test_it_is_busy_while_more_than_twice_as_many_as_have_a_place_are_unwritten() -> None:
+    """Pods of a later wave wait for bindings and not for the API server: they do not count."""
+    server = ApiServer()
+    seen: list[tuple[int, bool]] = []
+
+    async def work(writer: PlanWriter) -> None:
+        async def answer(asked: Asked) -> Reply:
+            del asked
+            seen.append((len(server.asked), writer.busy))
+            return Reply(404 if len(server.asked) == 2 else 200)
+
+        async def later(uids: frozenset[str], seconds: float) -> None:
+            del uids, seconds
+            seen.append((0, writer.busy))
+
+        server.answer = answer  # type: ignore[method-assign]
+        assert not writer.busy
+        waves = [plans("a", "b", "c", "d"), plans("e", "f", "g")]
+        await writer.write(waves, nominate=False, wait_bound=later)
+        assert not writer.busy
+
+    run(server, work, concurrency=1)
+    first = [(1, True), (2, True), (3, False), (4, False), (0, False)]
+    assert seen == [*first, (5, True), (6, False), (7, False)]

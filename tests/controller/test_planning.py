@@ -1,0 +1,243 @@
+"""What is decided for the pods that wait, from a cache alone."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from prometheus_client import CollectorRegistry
+
+from tests.builders import PodBuilder, node, offer_of, pod
+from tradewind.cluster.cache import Cache
+from tradewind.config.metrics import ConfigMetrics
+from tradewind.config.settings import Settings
+from tradewind.controller.metrics import PlanMetrics
+from tradewind.controller.planning import Orders, Planning
+from tradewind.planner import note
+from tradewind.planner.note import Note
+from tradewind.planner.problem import Assignment, Outcome, Problem
+from tradewind.planner.worker import Result, Worker
+
+_HEAD = {"apiVersion": "tradewind.dev/v1alpha1", "kind": "TradewindConfiguration"}
+
+
+class World:
+    """A cluster of two nodes of 2 cores, and what plans for it."""
+
+    def __init__(self, path: Path, **settings: Any) -> None:
+        path.write_text(yaml.safe_dump({**_HEAD, "planner": settings}))
+        self.cache = Cache(offer_of)
+        for name in ("a", "b"):
+            self.cache.apply_node(node(name).cpu(2).price(1).build())
+        self.planning = Planning(
+            self.cache, Settings(path, ConfigMetrics()), None, PlanMetrics(CollectorRegistry())
+        )
+
+    def add(self, *pods: PodBuilder) -> None:
+        for each in pods:
+            self.cache.apply_pod(each.build())
+
+    def decide(self, *, news: bool = True) -> Orders:
+        return self.planning.decide(news=news)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path / "settings.yaml", holdSeconds=30)
+
+
+def waiting(name: str, cpu: int | str = 1, *, seconds: float = 0) -> PodBuilder:
+    created = datetime.now(UTC) - timedelta(seconds=seconds)
+    text = created.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return pod(name).requests(cpu=cpu).field("metadata", "creationTimestamp", value=text)
+
+
+def held(name: str, cpu: int | str = 1, *, seconds: float = 0) -> PodBuilder:
+    gates = [{"name": note.GATE}]
+    return waiting(name, cpu, seconds=seconds).field("spec", "schedulingGates", value=gates)
+
+
+def planned(base: PodBuilder, on: str, *, until: float = 60, nominated: bool = True) -> PodBuilder:
+    text = note.text(Note(on, 1, datetime.now(UTC).timestamp() + until))
+    noted = base.annotation(note.ANNOTATION, text)
+    return noted.field("status", "nominatedNodeName", value=on) if nominated else noted
+
+
+def placed(orders: Orders) -> dict[str, str]:
+    return {order.pod.name: order.note.node for wave in orders.waves for order in wave}
+
+
+def unplaced(world: World, orders: Orders) -> list[str]:
+    return sorted(each.name for each in world.cache.pods(orders.unplaced))
+
+
+def test_held_pods_and_pending_ones_are_planned_together(world: World) -> None:
+    foreign = held("foreign").field("spec", "schedulingGates", value=[{"name": note.GATE}, {"name": "other"}])
+    elsewhere = waiting("elsewhere").field("spec", "schedulerName", value="another")
+    world.add(held("x"), waiting("y"), foreign, elsewhere)
+    assert placed(world.decide()).keys() == {"x", "y"}
+
+
+def test_a_pod_on_its_way_takes_room_on_its_node(world: World) -> None:
+    world.add(planned(waiting("going", 2), "a"), held("x", 2))
+    assert placed(world.decide()) == {"x": "b"}
+
+
+def test_a_pod_whose_nomination_was_taken_back_is_planned_anew(world: World) -> None:
+    world.add(planned(waiting("refused", 2), "a", nominated=False), held("x", 2))
+    assert placed(world.decide()).keys() == {"refused", "x"}
+
+
+def test_a_plan_that_has_run_out_takes_no_room_and_is_made_anew_without_news(world: World) -> None:
+    world.add(planned(waiting("late", 2), "a", until=-1), held("x", 2))
+    assert placed(world.decide(news=False)).keys() == {"late", "x"}
+
+
+def test_what_is_being_written_is_neither_planned_twice_nor_given_away(world: World) -> None:
+    world.add(held("x", 2))
+    first = placed(world.decide())
+    world.add(held("y", 2))
+    second = placed(world.decide())
+    assert first.keys() == {"x"}
+    assert second.keys() == {"y"}
+    assert first["x"] != second["y"]
+
+
+def test_what_could_not_be_written_is_planned_again(world: World) -> None:
+    world.add(held("x"))
+    orders = world.decide()
+    world.planning.forget(order.pod.uid for order in orders.placed())
+    assert placed(world.decide()).keys() == {"x"}
+
+
+def test_a_pod_without_a_place_stays_held_until_its_time_is_over(world: World) -> None:
+    world.add(held("huge", 9, seconds=1), held("x", 1))
+    orders = world.decide()
+    assert placed(orders).keys() == {"x"}
+    assert unplaced(world, orders) == ["huge"]
+    assert orders.let_go == []
+    world.add(held("huge", 9, seconds=31).label("changed", "true"))
+    assert [each.name for each in world.decide(news=False).let_go] == ["huge"]
+
+
+def test_a_pod_that_nobody_holds_is_never_let_go(world: World) -> None:
+    world.add(waiting("huge", 9, seconds=3600))
+    orders = world.decide()
+    assert unplaced(world, orders) == ["huge"]
+    assert orders.let_go == []
+
+
+def test_nothing_is_planned_twice_without_news(world: World) -> None:
+    world.add(held("huge", 9))
+    assert unplaced(world, world.decide()) == ["huge"]
+    again = world.decide(news=False)
+    assert (placed(again), again.let_go) == ({}, [])
+    world.cache.apply_node(node("big").cpu(16).build())
+    assert placed(world.decide(news=True)) == {"huge": "big"}
+
+
+def test_a_planner_that_is_switched_off_lets_everybody_go(tmp_path: Path) -> None:
+    world = World(tmp_path / "settings.yaml", enabled=False)
+    foreign = held("foreign").field("spec", "schedulingGates", value=[{"name": note.GATE}, {"name": "other"}])
+    world.add(held("x"), held("y"), waiting("z"), foreign)
+    orders = world.decide(news=False)
+    assert sorted(each.name for each in orders.let_go) == ["x", "y"]
+    assert orders.waves == ()
+
+
+def test_a_full_batch_leaves_the_rest_for_the_next(tmp_path: Path) -> None:
+    world = World(tmp_path / "settings.yaml", batch={"mostPods": 2})
+    world.add(*(held(f"x-{number}", "100m") for number in range(3)))
+    first = world.decide()
+    assert (len(placed(first)), first.more) == (2, True)
+    second = world.decide(news=False)
+    assert (len(placed(second)), second.more) == (1, False)
+    assert placed(first).keys().isdisjoint(placed(second))
+
+
+def test_anchors_and_followers_are_in_waves(world: World) -> None:
+    follower = held("follower").affinity("kubernetes.io/hostname", {"app": "anchor"})
+    world.add(follower, held("anchor").label("app", "anchor"))
+    waves = [[order.pod.name for order in wave] for wave in world.decide().waves]
+    assert waves == [["anchor"], ["follower"]]
+
+
+def test_a_held_pod_that_a_pool_could_grow_for_is_let_go_at_once(tmp_path: Path) -> None:
+    pool = {"name": "big", "resources": {"cpu": 8, "memory": "8Gi"}, "price": 1}
+    world = World(tmp_path / "settings.yaml", pools=[pool])
+    world.add(
+        held("fits"), held("large", 4), held("old", 4, seconds=60), held("larger", 40), waiting("free", 4)
+    )
+    orders = world.decide()
+    assert placed(orders).keys() == {"fits"}
+    assert {(each.name, name) for each, name in orders.on_pools} == {("large", "big"), ("old", "big")}
+    assert sorted(each.name for each in orders.let_go) == ["large", "old"]
+    assert unplaced(world, orders) == ["free", "large", "larger", "old"]
+    assert orders.overdue == []
+
+
+class Idle(Worker):
+    """Betters nothing, and counts how often it was to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = 0
+
+    def solve(self, _problem: Problem, floor: Assignment, _seconds: float, _patience: float = 0.0) -> Result:
+        self.asked += 1
+        return Result(Outcome(floor, "greedy"), "")
+
+
+@pytest.fixture
+def idle(world: World, tmp_path: Path) -> Idle:
+    worker = Idle()
+    settings = Settings(tmp_path / "settings.yaml", ConfigMetrics())
+    world.planning = Planning(world.cache, settings, worker, PlanMetrics(CollectorRegistry()))
+    return worker
+
+
+def test_solvers_that_better_nothing_are_asked_less_and_less(world: World, idle: Idle) -> None:
+    rounds: list[int] = []
+    for number in range(12):
+        world.add(held(f"x-{number}", "10m"))
+        before = idle.asked
+        world.decide()
+        if idle.asked > before:
+            rounds.append(number)
+    assert rounds == [0, 2, 6]
+    before = idle.asked
+    world.add(held("huge", 9))
+    world.decide()
+    assert idle.asked > before, "a pod without a place is always worth asking"
+
+
+def test_while_pods_keep_coming_the_solvers_are_asked_for_those_without_a_place(
+    world: World, idle: Idle
+) -> None:
+    for number in range(4):
+        world.add(held(f"x-{number}", "10m"))
+        assert world.planning.decide(news=True, pressed=True).placed()
+    assert idle.asked == 0
+    world.add(held("y", "10m"))
+    world.decide()
+    assert idle.asked == 1, "that they were not asked is no reason to spare them"
+    world.add(held("huge", 9))
+    world.planning.decide(news=True, pressed=True)
+    assert idle.asked == 2
+
+
+def test_many_pods_in_one_plan_are_worth_the_solvers_also_while_more_come(world: World, idle: Idle) -> None:
+    world.cache.apply_node(node("large").cpu(64).field("status", "allocatable", "pods", value="9999").build())
+    world.add(*(held(f"x-{number}", "1m") for number in range(2000)))
+    assert len(world.planning.decide(news=True, pressed=True).placed()) == 2000
+    assert idle.asked == 1
+
+
+def test_only_a_gang_is_bound_to_its_plan(world: World) -> None:
+    gang = held("together").annotation("tradewind.dev/gang", "g")
+    world.add(gang, held("alone"))
+    assert {order.pod.name: order.note.strict for order in world.decide().placed()} == {
+        "together": True,
+        "alone": False,
+    }

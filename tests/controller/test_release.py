@@ -1,0 +1,124 @@
+"""What the command understands and says, and what it makes of a broken API server; the rest is in e2e."""
+
+import asyncio
+from collections.abc import Callable, Iterable
+
+import pytest
+from kubernetes.client import ApiClient, Configuration
+
+from tests.kube.api_server import ApiServer, Asked, Reply, serving
+from tradewind.cli.main import main, parser
+from tradewind.controller.release import Report, _release
+from tradewind.errors import GoneError
+from tradewind.kube import writes as api_writes
+from tradewind.planner.note import GATE
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("90s", 90), ("2m", 120), ("1h", 3600), ("1h30m", 5400), ("1m5s", 65)]
+)
+def test_durations(text: str, seconds: int) -> None:
+    assert parser().parse_args(["release", "--if-stale", text]).if_stale == seconds
+
+
+@pytest.mark.parametrize("text", ["", "2", "m", "0s", "-2m", "2 m", "2d", "5m1h", "1.5h", "9999999h", "two"])
+def test_what_is_no_duration_is_named(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["release", f"--if-stale={text}"])
+    assert ended.value.code == 2
+    assert f'argument --if-stale: "{text}" is not a duration like 90s, 2m or 1h' in capsys.readouterr().err
+
+
+def test_without_a_cluster_it_says_how_to_name_one(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    with pytest.raises(SystemExit) as ended:
+        main(["release"])
+    assert ended.value.code == 2
+    assert "--kubeconfig or KUBECONFIG names one" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("report", "sentence"),
+    [
+        (Report(), "Tradewind holds no pod."),
+        (Report(let_go=1), "Let go of 1 pod; Tradewind holds none any more."),
+        (Report(let_go=300), "Let go of 300 pods; Tradewind holds none any more."),
+        (
+            Report(let_go=2, failed={"shop/web": "403: forbidden", "shop/db": "403: forbidden"}),
+            "Let go of 2 pods; 2 pods could not be let go, the first of them shop/web: 403: forbidden.",
+        ),
+    ],
+)
+def test_the_numbers_in_one_sentence(report: Report, sentence: str) -> None:
+    assert str(report) == sentence
+
+
+def page(names: Iterable[str], token: str = "") -> Reply:
+    items = [
+        {
+            "metadata": {"name": name, "namespace": "shop", "uid": f"u-{name}"},
+            "spec": {"schedulingGates": [{"name": GATE}]},
+        }
+        for name in names
+    ]
+    return Reply(body={"metadata": {"continue": token}, "items": items})
+
+
+def released(server: ApiServer) -> Report:
+    async def go() -> Report:
+        async with serving(server):
+            return await _release(ApiClient(Configuration(host=server.url)))
+
+    return asyncio.run(go())
+
+
+def playing(lists: Iterable[Reply], patched: Callable[[Asked], Reply] = lambda _: Reply()) -> ApiServer:
+    """Lists one after the other, then empty ones."""
+    server, left = ApiServer(), list(lists)
+
+    async def answer(asked: Asked) -> Reply:
+        if asked.method == "PATCH":
+            return patched(asked)
+        return left.pop(0) if left else page([])
+
+    server.answer = answer  # type: ignore[method-assign]
+    return server
+
+
+def queries(server: ApiServer, method: str) -> list[Asked]:
+    return [asked for asked in server.asked if asked.method == method]
+
+
+def test_pods_that_came_meanwhile_are_let_go_too() -> None:
+    server = playing([page(["a", "b"]), page(["c"])])
+    assert released(server) == Report(let_go=3)
+    assert len(queries(server, "GET")) == 3
+
+
+def test_a_list_that_ran_out_is_begun_anew() -> None:
+    gone = Reply(410, "the continue token has expired")
+    server = playing([page(["a"], token="next"), gone, page(["b"])])
+    assert released(server) == Report(let_go=2)
+    tokens = [asked.query.get("continue") for asked in queries(server, "GET")]
+    assert tokens == [None, "next", None, None]
+
+
+def test_what_cannot_be_listed_is_not_called_released() -> None:
+    with pytest.raises(GoneError):
+        released(playing([Reply(410, "gone")] * 100))
+
+
+def test_the_first_write_without_an_answer_speaks_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def at_once(seconds: float) -> None:
+        del seconds
+
+    monkeypatch.setattr(api_writes, "_wait", at_once)
+    names = [f"p{number}" for number in range(400)]
+    server = playing([page(names)], lambda _: Reply(0))
+    report = released(server)
+    assert len(report.failed) == 400
+    assert report.failed["shop/p0"].startswith("no answer: ")
+    assert len(queries(server, "PATCH")) <= 16 * 6  # those that were under way

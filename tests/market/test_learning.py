@@ -1,0 +1,290 @@
+"""Learning and remembering against an API of one ConfigMap, with its versions and conflicts."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from kubernetes.client.exceptions import ApiException
+
+from tests.builders import NodeBuilder, node
+from tradewind.cluster.cache import Cache
+from tradewind.market import learning as market_learning
+from tradewind.market import memory as market_memory
+from tradewind.market import recall as market_recall
+from tradewind.market.learned import decode
+from tradewind.market.learning import MarketLearning
+from tradewind.market.market import Market
+from tradewind.market.memory import MarketMemory
+from tradewind.market.metrics import MarketMetrics
+from tradewind.market.quotes import Origin
+
+
+class ConfigMaps:
+    """As the API server answers: a version with each write, a conflict for one that is old."""
+
+    def __init__(self) -> None:
+        self.data: dict[str, str] | None = None
+        self.version = 0
+        self.fails = 0  # status of every answer, unless 0
+
+    def read_namespaced_config_map(self, *_: object, **__: object) -> Any:
+        self._fail()
+        if self.data is None:
+            raise ApiException(status=404, reason="Not Found")
+        return self._object()
+
+    def create_namespaced_config_map(self, _namespace: str, body: Any, **_: object) -> Any:
+        self._fail()
+        if self.data is not None:
+            raise ApiException(status=409, reason="AlreadyExists")
+        return self._store(body)
+
+    def replace_namespaced_config_map(self, _name: str, _namespace: str, body: Any, **_: object) -> Any:
+        self._fail()
+        if body["metadata"]["resourceVersion"] != str(self.version):
+            raise ApiException(status=409, reason="Conflict")
+        return self._store(body)
+
+    def _store(self, body: Any) -> Any:
+        self.data = body["data"]
+        self.version += 1
+        return self._object()
+
+    def _object(self) -> Any:
+        return SimpleNamespace(metadata=SimpleNamespace(resource_version=str(self.version)), data=self.data)
+
+    def _fail(self) -> None:
+        if self.fails:
+            raise ApiException(status=self.fails, reason="Failing")
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def time(self) -> float:
+        return 1e9 + self.now
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(market_learning, "time", clock)
+    monkeypatch.setattr(market_recall, "time", clock)
+    return clock
+
+
+@pytest.fixture
+def maps(monkeypatch: pytest.MonkeyPatch) -> ConfigMaps:
+    maps = ConfigMaps()
+    monkeypatch.setattr(market_memory, "CoreV1Api", lambda _api: maps)
+    return maps
+
+
+class Replica:
+    def __init__(self, clock: Clock, *, leads: bool = True) -> None:
+        self.clock = clock
+        self.leads = leads
+        self.market = Market()
+        self.cache = Cache(self.market.offer_of)
+        self.metrics = MarketMetrics()
+        memory = MarketMemory(None, "here", self.metrics)
+        self.learning = MarketLearning(
+            self.market, self.cache, memory, self.metrics, offer=lambda: None, leading=lambda: self.leads
+        )
+
+    def spend(self, hours: float) -> None:
+        """In looks of a quarter of an hour."""
+        for _ in range(int(hours * 4)):
+            self.clock.now += 900
+            self.learning.run()
+
+    def rate(self) -> float:
+        return self.market.offer_of(spot("any").build()).interruption_rate
+
+    def writes(self, result: str) -> float:
+        return (
+            self.metrics.registry.get_sample_value("tradewind_learned_rates_writes_total", {"result": result})
+            or 0
+        )
+
+
+def spot(name: str) -> NodeBuilder:
+    return node(name).label("karpenter.sh/capacity-type", "spot")
+
+
+def filled(replica: Replica, count: int = 5) -> Replica:
+    for number in range(count):
+        replica.cache.apply_node(spot(f"n-{number}").build())
+    replica.learning.run()
+    return replica
+
+
+def test_a_lost_node_raises_the_rate_of_its_pool(clock: Clock, maps: ConfigMaps) -> None:
+    del maps
+    replica = filled(Replica(clock))
+    replica.spend(24)
+    calm = replica.rate()
+    assert calm < 0.05
+    replica.cache.remove_node("n-0")
+    replica.learning.run()
+    assert replica.rate() > 5 * calm
+    replica.market.offer_of(spot("n-1").build())
+    assert replica.market.origins("n-1").interruption_rate is Origin.LEARNED
+
+
+def test_a_restart_remembers_and_counts_nothing_twice(clock: Clock, maps: ConfigMaps) -> None:
+    through = filled(Replica(clock))
+    through.spend(10)
+    through.cache.remove_node("n-0")
+    through.spend(1)
+    through.learning.save()
+    restarted = Replica(clock)
+    for number in range(1, 5):
+        restarted.cache.apply_node(spot(f"n-{number}").build())
+    clock.now += 60
+    through.learning.run()
+    restarted.learning.run()
+    assert restarted.rate() == pytest.approx(through.rate(), rel=1e-9)
+    assert maps.data is not None
+
+
+def test_a_node_that_was_lost_during_a_restart_counts(clock: Clock, maps: ConfigMaps) -> None:
+    del maps
+    before = filled(Replica(clock))
+    before.spend(10)
+    before.learning.save()
+    after = Replica(clock)
+    clock.now += 120
+    for number in range(1, 5):
+        after.cache.apply_node(spot(f"n-{number}").build())
+    after.learning.run()
+    assert after.rate() > 5 * before.rate()
+
+
+def test_writes_are_rare_without_news_and_soon_with(clock: Clock, maps: ConfigMaps) -> None:
+    replica = filled(Replica(clock))
+    for _ in range(30):
+        clock.now += 1
+        replica.learning.run()
+    assert maps.version == 1
+    replica.cache.remove_node("n-0")
+    for _ in range(11):
+        clock.now += 1
+        replica.learning.run()
+    assert maps.version == 2
+
+
+def test_two_that_both_think_they_lead_do_no_harm(clock: Clock, maps: ConfigMaps) -> None:
+    first, second = filled(Replica(clock)), filled(Replica(clock))
+    for _ in range(3):
+        first.spend(1)
+        second.learning.run()
+    for each in (first, second):
+        each.cache.remove_node("n-0")
+        each.learning.run()
+    clock.now += 700
+    for each in (first, second, first, second):
+        clock.now += 700
+        each.learning.run()
+    assert maps.data is not None
+    (pool,) = decode(maps.data["rates.json"]).pools
+    assert pool.interruptions == pytest.approx(1, rel=0.05)
+    assert first.rate() == pytest.approx(second.rate(), rel=0.05)
+
+
+def test_who_does_not_lead_reads_what_the_leader_wrote_and_writes_nothing(
+    clock: Clock, maps: ConfigMaps
+) -> None:
+    leader, other = filled(Replica(clock)), filled(Replica(clock, leads=False))
+    leader.spend(10)
+    for each in (leader, other):
+        each.cache.remove_node("n-0")
+    leader.spend(1)
+    leader.learning.save()
+    version = maps.version
+    assert other.rate() != pytest.approx(leader.rate(), rel=0.01)
+    clock.now += 11
+    other.learning.run()
+    assert other.rate() == pytest.approx(leader.rate(), rel=1e-9)
+    other.spend(24)
+    other.learning.save()
+    assert maps.version == version
+    found = [each.metrics.registry.get_sample_value("tradewind_learning_leader") for each in (leader, other)]
+    assert found == [1, 0]
+
+
+def test_another_leader_goes_on_from_what_was_saved(clock: Clock, maps: ConfigMaps) -> None:
+    """What the first saw after its last write is seen by the second: the nodes it names are gone."""
+    del maps
+    first, second = filled(Replica(clock)), filled(Replica(clock, leads=False))
+    for _ in range(40):
+        clock.now += 900
+        for each in (first, second):
+            each.learning.run()
+    first.leads, second.leads = False, True
+    for each in (first, second):
+        each.cache.remove_node("n-0")  # nobody led at that moment
+    clock.now += 60
+    second.learning.run()
+    first.learning.save()
+    for _ in range(12):
+        clock.now += 1
+        for each in (first, second):
+            each.learning.run()
+    assert second.metrics.registry.get_sample_value("tradewind_interruptions_total") == 1
+    assert first.rate() == pytest.approx(second.rate(), rel=1e-4)
+
+
+def test_what_others_learned_stays_when_the_api_fails(clock: Clock, maps: ConfigMaps) -> None:
+    leader, other = filled(Replica(clock)), Replica(clock, leads=False)
+    leader.spend(24)
+    clock.now += 11
+    other.learning.run()
+    known = other.rate()
+    assert known < 0.05
+    maps.fails = 403
+    other.spend(1)
+    assert other.rate() == known
+
+
+def test_a_write_that_lost_the_race_is_left(clock: Clock, maps: ConfigMaps) -> None:
+    memory = MarketMemory(None, "here", MarketMetrics())
+    replica = filled(Replica(clock))
+    assert memory.read() is None
+    replica.learning.save()
+    written = dict(maps.data or {})
+    assert not memory.write(decode('{"at": 5, "pools": []}'))
+    assert maps.data == written
+
+
+def test_nothing_is_learned_before_the_memory_was_read(clock: Clock, maps: ConfigMaps) -> None:
+    maps.fails = 403
+    replica = filled(Replica(clock))
+    replica.spend(1)
+    replica.learning.save()
+    maps.fails = 0
+    assert maps.data is None
+    replica.spend(1)
+    assert maps.data is not None
+
+
+def test_a_failing_api_is_counted_and_outlived(clock: Clock, maps: ConfigMaps) -> None:
+    replica = filled(Replica(clock))
+    maps.fails = 500
+    replica.spend(1)
+    assert replica.writes("failed") > 0
+    maps.fails = 0
+    replica.spend(1)
+    assert replica.writes("written") > 0
+
+
+def test_a_memory_that_makes_no_sense_is_replaced(clock: Clock, maps: ConfigMaps) -> None:
+    maps.data, maps.version = {"rates.json": "nonsense"}, 7
+    replica = filled(Replica(clock))
+    replica.spend(1)
+    assert maps.data is not None
+    assert decode(maps.data["rates.json"]).pools

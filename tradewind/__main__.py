@@ -1,0 +1,3 @@
+from tradewind.cli.main import main
+
+main()

@@ -1,0 +1,59 @@
+"""`tradewind explain`."""
+
+import argparse
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from tradewind.cli.server import fetch_explanation
+from tradewind.errors import TradewindError
+from tradewind.explain import report
+from tradewind.explain.evaluation import evaluate
+from tradewind.explain.explanation import Explanation
+from tradewind.explain.origins import with_origins
+from tradewind.runtime.assembly import Assembly
+from tradewind.runtime.source import from_file
+
+_SERVER = "http://127.0.0.1:8888"
+
+
+def add(command: argparse.ArgumentParser) -> None:
+    argument = command.add_argument
+    argument("pod", metavar="NAMESPACE/POD")
+    argument("--server", metavar="URL", help=f"of a running Tradewind (default: {_SERVER})")
+    argument("--ca-file", type=Path, metavar="FILE", help="CA of that server's certificate")
+    argument("--cluster", type=Path, metavar="FILE", help="ask no server: evaluate the pod in this file")
+    argument("--config", type=Path, metavar="FILE", help="with --cluster: the TradewindConfiguration to use")
+    argument("--node", action="append", metavar="NAME", help="with --cluster: look at this node, or these")
+    argument("--json", action="store_true", help="print JSON, not text")
+    command.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    told = _from_file(options) if options.cluster else _from_server(options)
+    columns = shutil.get_terminal_size((100, 24)).columns
+    print(told.model_dump_json(indent=2) if options.json else report.text(told, columns))
+
+
+def _from_file(options: argparse.Namespace) -> Explanation:
+    if options.server or options.ca_file:
+        raise TradewindError("--cluster asks no server: leave --server and --ca-file out")
+    return explain_in_file(options.cluster, options.config, options.pod, options.node or ())
+
+
+def explain_in_file(
+    cluster_file: Path, config_file: Path | None, named: str, node_names: Sequence[str] = ()
+) -> Explanation:
+    parts = Assembly(from_file(cluster_file), config_file)
+    with parts.started():
+        told = evaluate(parts.cache, parts.settings.policy_of, named, node_names)
+    return with_origins(told, parts.market.origins)
+
+
+def _from_server(options: argparse.Namespace) -> Explanation:
+    if options.config or options.node:
+        raise TradewindError("--config and --node go with --cluster; a server has decided already")
+    namespace, _, name = options.pod.partition("/")
+    if not (namespace and name) or "/" in name:
+        raise TradewindError(f'"{options.pod}" is not NAMESPACE/POD')
+    return fetch_explanation(options.server or _SERVER, namespace, name, options.ca_file)

@@ -1,0 +1,68 @@
+"""`tradewind planner`."""
+
+import argparse
+from pathlib import Path
+
+from tradewind.controller.service import PlannerOptions, PlannerService
+from tradewind.runtime import logs
+from tradewind.runtime.assembly import Assembly
+from tradewind.runtime.identity import switched_on
+from tradewind.runtime.source import choose
+
+_DEFAULT_PROBE_PORT = 8889
+
+
+def add(command: argparse.ArgumentParser) -> None:
+    argument = command.add_argument
+    argument("--config", type=Path, metavar="FILE", help="TradewindConfiguration, followed while it changes")
+    argument(
+        "--kubeconfig",
+        type=Path,
+        metavar="FILE",
+        help="plan for this cluster (default: $KUBECONFIG, else the cluster it runs in)",
+    )
+    argument("--probe-host", default="127.0.0.1", help="address of probes and metrics (default: %(default)s)")
+    argument(
+        "--probe-port",
+        type=int,
+        default=_DEFAULT_PROBE_PORT,
+        help="port of probes and metrics (default: %(default)s)",
+    )
+    argument(
+        "--protect-floor",
+        action="store_true",
+        default=switched_on("TRADEWIND_PROTECT_FLOOR"),
+        help="annotate replicas that a durable floor needs, so that scaling down spares them; or "
+        "TRADEWIND_PROTECT_FLOOR=true",
+    )
+    argument(
+        "--learn",
+        action="store_true",
+        default=switched_on("TRADEWIND_LEARN"),
+        help="use the interruption rates that 'tradewind serve --learn' keeps; or TRADEWIND_LEARN=true",
+    )
+    argument(
+        "--lease-seconds",
+        type=float,
+        default=15.0,
+        metavar="N",
+        help="without a sign of the leader, after which another replica leads (default: %(default)g)",
+    )
+    argument("--log-format", choices=["auto", "json", "text"], default="auto")
+    argument("--log-level", choices=["debug", "info", "warning", "error"], default="info")
+    command.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    logs.configure(options.log_format, options.log_level)
+    service = PlannerService(
+        PlannerOptions(
+            probe_host=options.probe_host,
+            probe_port=options.probe_port,
+            lease_seconds=options.lease_seconds,
+            learn=options.learn,
+            protect_floor=options.protect_floor,
+        ),
+        Assembly(choose(None, options.kubeconfig), options.config),
+    )
+    service.run()

@@ -1,0 +1,70 @@
+"""`tradewind release`."""
+
+import argparse
+import re
+import sys
+from pathlib import Path
+
+from tradewind.controller.release import LEASE, release, sign_of_life
+from tradewind.errors import ApiError, TradewindError
+from tradewind.kube.access import connect
+from tradewind.planner.note import GATE
+from tradewind.runtime import identity
+
+_DURATION = re.compile(r"(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,6})s)?")
+
+
+def add(command: argparse.ArgumentParser) -> None:
+    command.description = (
+        f"Removes the scheduling gate {GATE} from all pods, so that they are placed without a plan. "
+        "Other gates stay. Exit code 0: no pod is held any more, or a planner is at work; 1: some pods could "
+        "not be let go, or the API server does not answer; 2: bad usage."
+    )
+    argument = command.add_argument
+    argument(
+        "--if-stale",
+        type=seconds,
+        metavar="DURATION",
+        help=f"only if no planner has renewed the Lease {LEASE} for so long: 90s, 2m, 1h",
+    )
+    argument(
+        "--namespace",
+        metavar="NAME",
+        default=identity.namespace(),
+        help="of that Lease (default: $POD_NAMESPACE, else %(default)s)",
+    )
+    argument(
+        "--kubeconfig",
+        type=Path,
+        metavar="FILE",
+        help="of the cluster (default: $KUBECONFIG, else the cluster it runs in)",
+    )
+    command.set_defaults(run=run)
+
+
+def seconds(text: str) -> int:
+    found = _DURATION.fullmatch(text)
+    hours, minutes, rest = (int(part or 0) for part in found.groups()) if found else (0, 0, 0)
+    total = 3600 * hours + 60 * minutes + rest
+    if not total:
+        raise argparse.ArgumentTypeError(f'"{text}" is not a duration like 90s, 2m or 1h')
+    return total
+
+
+def run(options: argparse.Namespace) -> None:
+    connected = connect(options.kubeconfig)
+    if connected is None:
+        raise TradewindError("no cluster to release pods in: --kubeconfig or KUBECONFIG names one")
+    _, api = connected
+    try:
+        alive = sign_of_life(api, options.namespace, options.if_stale) if options.if_stale else ""
+        if alive:
+            print(f"Nothing to do: {alive}.")
+            return
+        report = release(api)
+    except ApiError as error:
+        print(f"tradewind: {error}", file=sys.stderr)
+        sys.exit(1)
+    print(report)
+    if report.failed:
+        sys.exit(1)

@@ -1,0 +1,126 @@
+"""`tradewind serve`."""
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from extender.service import Options, Service
+from extender.tls import Certificates
+from tradewind.errors import TradewindError
+from tradewind.runtime import logs
+from tradewind.runtime.assembly import Assembly
+from tradewind.runtime.identity import switched_on
+from tradewind.runtime.source import choose
+
+_DEFAULT_PROBE_PORT = 8889
+_MEBIBYTE = 2**20
+
+Number = TypeVar("Number", int, float)
+
+
+def add(command: argparse.ArgumentParser) -> None:
+    argument = command.add_argument
+    argument("--host", help="address to listen on (default: 127.0.0.1, with TLS 0.0.0.0)")
+    argument("--port", type=int, default=8888, help="port of the verbs (default: %(default)s)")
+    argument("--probe-host", help="address of that port (default: the verbs' address)")
+    argument(
+        "--probe-port",
+        type=int,
+        help="own port of probes, metrics and docs (default: the verbs' port, "
+        f"with --client-ca-file {_DEFAULT_PROBE_PORT})",
+    )
+    argument("--config", type=Path, metavar="FILE", help="TradewindConfiguration, followed while it changes")
+    argument(
+        "--cluster", type=Path, metavar="FILE", help="serve the output of 'kubectl get nodes,pods -A -o json'"
+    )
+    argument(
+        "--kubeconfig",
+        type=Path,
+        metavar="FILE",
+        help="serve this cluster (default: $KUBECONFIG, else the cluster it runs in, else an example)",
+    )
+    argument("--tls-cert-file", type=Path, metavar="FILE", help="serve HTTPS with this certificate chain")
+    argument("--tls-private-key-file", type=Path, metavar="FILE", help="key of that certificate")
+    argument("--client-ca-file", type=Path, metavar="FILE", help="only clients with a certificate of this CA")
+    argument(
+        "--max-body-bytes",
+        type=int,
+        default=64 * _MEBIBYTE,
+        metavar="N",
+        help="larger requests get 413 (default: %(default)s)",
+    )
+    argument(
+        "--bind",
+        action="store_true",
+        default=switched_on("TRADEWIND_BIND"),
+        help="serve the bind verb: check once more, then bind (one replica only); or TRADEWIND_BIND=true",
+    )
+    argument(
+        "--learn",
+        action="store_true",
+        default=switched_on("TRADEWIND_LEARN"),
+        help="learn how often nodes of a pool are taken away, and keep it in a ConfigMap",
+    )
+    argument(
+        "--decisions",
+        type=_positive(int),
+        default=5000,
+        metavar="N",
+        help="how many are kept for explain (default: %(default)s)",
+    )
+    argument(
+        "--decision-age",
+        type=_positive(float),
+        default=3600,
+        metavar="SECONDS",
+        help="after which a decision is forgotten (default: %(default)s)",
+    )
+    argument("--log-format", choices=["auto", "json", "text"], default="auto")
+    argument("--log-level", choices=["debug", "info", "warning", "error"], default="info")
+    command.set_defaults(run=run)
+
+
+def _positive(number: type[Number]) -> Callable[[str], Number]:
+    def positive(text: str) -> Number:
+        value = number(text)
+        if not value > 0:
+            raise argparse.ArgumentTypeError(f"{text} is not above 0")
+        return value
+
+    return positive
+
+
+def run(options: argparse.Namespace) -> None:
+    logs.configure(options.log_format, options.log_level)
+    certificates = _certificates(options)
+    probe_port = options.probe_port
+    if probe_port is None and options.client_ca_file:
+        probe_port = _DEFAULT_PROBE_PORT
+    host = options.host or ("0.0.0.0" if certificates else "127.0.0.1")  # noqa: S104  guarded by TLS
+    service = Service(
+        Options(
+            host=host,
+            port=options.port,
+            probe_host=options.probe_host or host,
+            probe_port=probe_port,
+            certificates=certificates,
+            max_body_bytes=options.max_body_bytes,
+            decisions=options.decisions,
+            decision_age_seconds=options.decision_age,
+            bind=options.bind,
+            learn=options.learn,
+        ),
+        Assembly(choose(options.cluster, options.kubeconfig), options.config),
+    )
+    service.run()
+
+
+def _certificates(options: argparse.Namespace) -> Certificates | None:
+    if bool(options.tls_cert_file) != bool(options.tls_private_key_file):
+        raise TradewindError("--tls-cert-file and --tls-private-key-file go together")
+    if options.client_ca_file and not options.tls_cert_file:
+        raise TradewindError("--client-ca-file needs --tls-cert-file and --tls-private-key-file")
+    if not options.tls_cert_file:
+        return None
+    return Certificates(options.tls_cert_file, options.tls_private_key_file, options.client_ca_file)

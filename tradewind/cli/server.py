@@ -1,0 +1,39 @@
+"""Asking a running Tradewind."""
+
+from http import HTTPStatus
+from pathlib import Path
+from urllib.parse import quote
+
+import urllib3
+from pydantic import BaseModel, ValidationError
+
+from tradewind.errors import TradewindError
+from tradewind.explain.explanation import Explanation
+
+_SECONDS = 10.0
+
+
+class _Problem(BaseModel):
+    detail: str
+
+
+def fetch_explanation(server: str, namespace: str, name: str, ca_file: Path | None = None) -> Explanation:
+    url = f"{server.rstrip('/')}/explain/{quote(namespace, safe='')}/{quote(name, safe='')}"
+    try:
+        with urllib3.PoolManager(ca_certs=str(ca_file) if ca_file else None) as pool:
+            answer = pool.request("GET", url, timeout=_SECONDS, retries=False)
+    except (urllib3.exceptions.HTTPError, OSError) as error:
+        raise TradewindError(f"no answer from {server}: {_reason(error)}; --server names another") from error
+    try:
+        if answer.status == HTTPStatus.OK:
+            return Explanation.model_validate_json(answer.data)
+        problem = _Problem.model_validate_json(answer.data).detail
+    except ValidationError as error:
+        raise TradewindError(f"{url} answers {answer.status}, but not as this Tradewind does") from error
+    raise TradewindError(problem)
+
+
+def _reason(error: Exception) -> str:
+    """urllib3 wraps what the system said in the names of its own classes."""
+    cause = error.__cause__ or error
+    return (cause.strerror if isinstance(cause, OSError) else "") or str(error)

@@ -1,0 +1,399 @@
+"""The newest known state of the cluster: one writer's mutable columns, and frozen copies for readers.
+
+Events are cheap: a pod that comes or goes changes one column entry for each of its resources. A snapshot is
+copied only when somebody asks for one after a change.
+"""
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import NamedTuple, TypedDict
+
+import msgspec
+import numpy as np
+
+from tradewind.cluster.objects import Namespace, Node, Pod
+from tradewind.cluster.placed import PlacedPods
+from tradewind.cluster.snapshot import (
+    Amounts,
+    Cluster,
+    Columns,
+    Floats,
+    Nodes,
+    Offer,
+    Snapshot,
+    Supply,
+    frozen,
+)
+from tradewind.cluster.table import Mask, NodeTable
+
+_FIRST_RESOURCES = ("cpu", "memory", "ephemeral-storage", "pods")
+_FIRST_CAPACITY = 64
+_DURABLE = Offer._fields.index("durable")
+
+
+class News(NamedTuple):
+    """How often something happened that gives a planner work."""
+
+    arrivals: int = 0  # a pod began to wait for a node, or lost the one it was nominated for
+    openings: int = 0  # a node came, changed or went, or a pod left one
+
+
+class _OfferColumns(TypedDict):
+    price: Floats
+    median_price: Floats
+    interruption_rate: Floats
+    durable: Mask
+    leaving: Mask
+
+
+class Cache:
+    """Nodes, pods and namespaces; every method may be called from any thread."""
+
+    def __init__(self, offer_of: Callable[[Node], Offer]) -> None:
+        self._offer_of = offer_of
+        self._changed = threading.Condition()
+        self._generation = 0
+        self._in_batch = False
+        self._batch_changed = False
+        self._snapshot: Snapshot | None = None
+        self._nodes: dict[str, Node] = {}
+        self._row_of: dict[str, int] = {}
+        self._names: list[str] = []
+        self._table: NodeTable | None = None  # as handed out, until a node changes
+        self._columns: Columns | None = None  # the same, until a node or the known resources change
+        self._moved = False  # pods have come or gone since
+        self._pods: dict[str, Pod] = {}
+        self._waiting: dict[str, Pod] = {}
+        self._news = self._told = News()
+        self._assumed: dict[str, str] = {}  # pod UID to node: bound by us, not yet seen as bound
+        self._pods_on: dict[str, dict[str, Pod]] = {}
+        self._placed = PlacedPods()
+        self._namespaces: dict[str, Namespace] = {}
+        self._frozen_namespaces: Mapping[str, Namespace] | None = None  # as handed out, until one changes
+        self._resource_rows = {name: row for row, name in enumerate(_FIRST_RESOURCES)}
+        self._allocatable = np.zeros((len(_FIRST_RESOURCES), _FIRST_CAPACITY), np.int64)
+        self._requested = np.zeros_like(self._allocatable)
+        self._offers = np.zeros((len(Offer._fields), _FIRST_CAPACITY))
+
+    def snapshot(self) -> Snapshot:
+        snapshot = self._snapshot
+        if snapshot is not None and snapshot.generation == self._generation:
+            return snapshot
+        with self._changed:
+            return self._newest()
+
+    @contextmanager
+    def batch(self) -> Iterator[None]:
+        """Let readers see the changes made inside together; until then they keep the snapshot of before."""
+        with self._changed:
+            self._newest()
+            self._in_batch = True
+            try:
+                yield
+            finally:
+                self._in_batch = False
+                if self._batch_changed:
+                    self._batch_changed = False
+                    self._bump()
+
+    def wait_for_nodes(self, names: Iterable[str], timeout: float) -> bool:
+        """Whether all these nodes are known, after at most `timeout` seconds."""
+        wanted = set(names)
+        with self._changed:
+            return self._changed.wait_for(lambda: self._row_of.keys() >= wanted, timeout)
+
+    def wait_news(self, seen: News, timeout: float | None) -> News:
+        """The newest count, as soon as it is another than the one seen, or after `timeout` seconds."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._news != seen, timeout)
+            return self._news
+
+    def tell(self) -> None:
+        """Wake those who wait for news: something outside of the cluster changed what pods may do."""
+        with self._changed:
+            self._open()
+            self._wake()
+
+    def apply_node(self, node: Node) -> None:
+        with self._changed:
+            if self._nodes.get(node.name) == node:
+                return
+            offer = self._offer_of(node)  # not ours, may fail: before anything is changed
+            self._nodes[node.name] = node
+            self._table = self._columns = None
+            row = self._row_of.get(node.name)
+            if row is None:
+                row = self._append(node.name)
+            self._write_node(row, node, offer)
+            self._open()
+            self._bump()
+
+    def update_offers(self, nodes: Sequence[Node], offers: Floats) -> int:
+        """Take new offers, (5, N) in the order of an Offer's fields, for nodes that are still as they were.
+
+        Readers see all of them at once. How many nodes have another offer now.
+        """
+        with self._changed:
+            same = [index for index, node in enumerate(nodes) if self._nodes.get(node.name) is node]
+            rows = np.array([self._row_of[nodes[index].name] for index in same], np.intp)
+            before, after = self._offers[:, rows], offers[:, same]
+            news = ~((before == after) | (np.isnan(before) & np.isnan(after))).all(axis=0)
+            if not news.any():
+                return 0
+            self._offers[:, rows] = after
+            if (before[_DURABLE:] != after[_DURABLE:]).any():  # or leaving: pods may wait for the change
+                self._open()
+            if self._columns is not None:
+                supply = replace(self._columns.supply, **self._offer_columns())
+                self._columns = replace(self._columns, supply=supply)
+            self._bump()
+            return int(np.count_nonzero(news))
+
+    def remove_node(self, name: str) -> None:
+        with self._changed:
+            if self._nodes.pop(name, None) is None:
+                return
+            self._close_gap(self._row_of.pop(name))
+            self._open()
+            self._bump()
+
+    def apply_pod(self, pod: Pod) -> None:
+        with self._changed:
+            if pod.node_name:
+                self._assumed.pop(pod.uid, None)
+            elif pod.uid in self._assumed:  # news from before the binding
+                pod = msgspec.structs.replace(pod, node_name=self._assumed[pod.uid])
+            before = self._pods.get(pod.uid)
+            if before == pod:
+                return
+            if before is not None:
+                self._take_off(before)
+            self._pods[pod.uid] = pod
+            self._put_on(pod)
+            self._queue(pod)
+            self._bump()
+
+    def remove_pod(self, uid: str) -> None:
+        with self._changed:
+            self._assumed.pop(uid, None)
+            self._waiting.pop(uid, None)
+            pod = self._pods.pop(uid, None)
+            if pod is not None:
+                self._take_off(pod)
+                self._bump()
+
+    def pods(self, uids: Iterable[str]) -> list[Pod]:
+        """Those of them that are known."""
+        with self._changed:
+            return [self._pods[uid] for uid in uids if uid in self._pods]
+
+    def all_pods(self) -> list[Pod]:
+        with self._changed:
+            return list(self._pods.values())
+
+    def state(self) -> tuple[Snapshot, list[Pod]]:
+        """The newest snapshot and all pods, of the same moment."""
+        with self._changed:
+            return self._newest(), list(self._pods.values())
+
+    def waiting(self) -> list[Pod]:
+        with self._changed:
+            return list(self._waiting.values())
+
+    def still_waiting(self, uids: Iterable[str]) -> frozenset[str]:
+        """Those of these pods."""
+        with self._changed:
+            return frozenset(uid for uid in uids if uid in self._waiting)
+
+    def assume(self, pod: Pod, node_name: str, accept: Callable[[Snapshot], bool]) -> bool:
+        """Count the pod as on the node from now on, if the newest state is acceptable; nothing comes between.
+
+        It stays so until the pod is seen on a node, is gone, or `forget` is called.
+        """
+        with self._changed:
+            if not accept(self._newest()):
+                return False
+            self.apply_pod(msgspec.structs.replace(pod, node_name=""))
+            self._assumed[pod.uid] = node_name
+            self.apply_pod(self._pods[pod.uid])
+            return True
+
+    def forget(self, uid: str) -> None:
+        """Take back what was assumed of a pod, unless it was seen to be true since."""
+        with self._changed:
+            if self._assumed.pop(uid, None) is not None and uid in self._pods:
+                self.apply_pod(msgspec.structs.replace(self._pods[uid], node_name=""))
+
+    def apply_namespace(self, namespace: Namespace) -> None:
+        with self._changed:
+            if self._namespaces.get(namespace.name) != namespace:
+                self._namespaces[namespace.name] = namespace
+                self._frozen_namespaces = None
+                self._bump()
+
+    def remove_namespace(self, name: str) -> None:
+        with self._changed:
+            if self._namespaces.pop(name, None) is not None:
+                self._frozen_namespaces = None
+                self._bump()
+
+    def retain_nodes(self, names: Iterable[str]) -> None:
+        """Forget every node that a complete list no longer holds."""
+        self._retain(self._nodes, names, self.remove_node)
+
+    def retain_pods(self, uids: Iterable[str]) -> None:
+        self._retain(self._pods, uids, self.remove_pod)
+
+    def retain_namespaces(self, names: Iterable[str]) -> None:
+        self._retain(self._namespaces, names, self.remove_namespace)
+
+    def counts(self) -> dict[str, int]:
+        return {"nodes": len(self._nodes), "pods": len(self._pods), "namespaces": len(self._namespaces)}
+
+    def _retain(self, known: Iterable[str], kept: Iterable[str], remove: Callable[[str], None]) -> None:
+        with self._changed:
+            for key in set(known).difference(kept):
+                remove(key)
+
+    def _bump(self) -> None:
+        if self._in_batch:
+            self._batch_changed = True
+            return
+        self._generation += 1
+        self._wake()
+
+    def _wake(self) -> None:
+        """Whoever waits does so for news, of nodes too: most changes are none and need not wake anybody."""
+        if self._news is not self._told:
+            self._told = self._news
+            self._changed.notify_all()
+
+    def _newest(self) -> Snapshot:
+        if self._snapshot is None or self._snapshot.generation != self._generation:
+            self._snapshot = self._copy()
+        return self._snapshot
+
+    def _copy(self) -> Snapshot:
+        """Nearly all changes are of pods: only what these touch is copied anew."""
+        if self._table is None:
+            self._table = NodeTable([self._nodes[name] for name in self._names])
+        if self._columns is None:
+            self._columns = self._new_columns()
+        elif self._moved:
+            self._columns = Columns(supply=self._columns.supply, free=self._frozen_free())
+        self._moved = False
+        if self._frozen_namespaces is None:
+            self._frozen_namespaces = dict(self._namespaces)
+        cluster = Cluster(
+            table=self._table,
+            durable=self._columns.supply.durable,
+            leaving=self._columns.supply.leaving,
+            placed=self._placed.freeze(),
+            namespaces=self._frozen_namespaces,
+        )
+        nodes = Nodes(rows=self._columns.supply.rows, columns=self._columns, cluster=cluster)
+        return Snapshot(generation=self._generation, nodes=nodes)
+
+    def _new_columns(self) -> Columns:
+        count = len(self._names)
+        supply = Supply(
+            rows=frozen(np.arange(count)),
+            resource_rows=dict(self._resource_rows),
+            allocatable=frozen(self._allocatable[:, :count].copy()),
+            **self._offer_columns(),
+        )
+        return Columns(supply=supply, free=self._frozen_free())
+
+    def _frozen_free(self) -> Amounts:
+        count = len(self._names)
+        return frozen(self._allocatable[:, :count] - self._requested[:, :count])
+
+    def _offer_columns(self) -> "_OfferColumns":
+        price, median_price, interruption_rate, durable, leaving = self._offers[:, : len(self._names)]
+        return {
+            "price": frozen(price.copy()),
+            "median_price": frozen(median_price.copy()),
+            "interruption_rate": frozen(interruption_rate.copy()),
+            "durable": frozen(durable.astype(np.bool_)),
+            "leaving": frozen(leaving.astype(np.bool_)),
+        }
+
+    def _append(self, name: str) -> int:
+        row = len(self._names)
+        if row == self._offers.shape[1]:
+            self._grow(resources=0, nodes=row)
+        self._names.append(name)
+        self._row_of[name] = row
+        return row
+
+    def _grow(self, *, resources: int, nodes: int) -> None:
+        self._columns = None
+        self._allocatable = np.pad(self._allocatable, ((0, resources), (0, nodes)))
+        self._requested = np.pad(self._requested, ((0, resources), (0, nodes)))
+        self._offers = np.pad(self._offers, ((0, 0), (0, nodes)))
+
+    def _resource_row(self, resource: str) -> int:
+        row = self._resource_rows.get(resource)
+        if row is None:
+            row = self._resource_rows[resource] = len(self._resource_rows)
+            self._grow(resources=1, nodes=0)
+        return row
+
+    def _write_node(self, row: int, node: Node, offer: Offer) -> None:
+        amounts = {self._resource_row(name): value for name, value in node.allocatable.items()}
+        self._allocatable[:, row] = 0
+        for resource_row, value in amounts.items():
+            self._allocatable[resource_row, row] = value
+        self._offers[:, row] = offer
+        self._requested[:, row] = 0
+        for pod in self._pods_on.get(node.name, {}).values():
+            self._count(pod, sign=1)
+
+    def _close_gap(self, row: int) -> None:
+        """Move the last node into the row of a removed one: the order of nodes has no meaning."""
+        self._table = self._columns = None
+        last = len(self._names) - 1
+        for columns in (self._allocatable, self._requested, self._offers):
+            columns[:, row] = columns[:, last]
+        moved = self._names.pop()
+        if row != last:
+            self._names[row] = moved
+            self._row_of[moved] = row
+
+    def _put_on(self, pod: Pod) -> None:
+        if pod.node_name and not pod.finished:
+            self._pods_on.setdefault(pod.node_name, {})[pod.uid] = pod
+            self._placed.add(pod)
+            self._count(pod, sign=1)
+
+    def _take_off(self, pod: Pod) -> None:
+        on_node = self._pods_on.get(pod.node_name, {})
+        if on_node.pop(pod.uid, None) is not None:
+            self._placed.remove(pod)
+            self._count(pod, sign=-1)
+            self._open()
+        if not on_node:
+            self._pods_on.pop(pod.node_name, None)
+
+    def _queue(self, pod: Pod) -> None:
+        if not pod.waiting:
+            self._waiting.pop(pod.uid, None)
+            return
+        before = self._waiting.get(pod.uid)
+        # kube-scheduler takes a nomination back when the pod does not fit there.
+        if before is None or (before.nominated and not pod.nominated):
+            self._news = News(self._news.arrivals + 1, self._news.openings)
+        self._waiting[pod.uid] = pod
+
+    def _open(self) -> None:
+        self._news = News(self._news.arrivals, self._news.openings + 1)
+
+    def _count(self, pod: Pod, *, sign: int) -> None:
+        row = self._row_of.get(pod.node_name)
+        if row is not None:
+            self._moved = True
+            for resource, value in pod.requests.items():
+                resource_row = self._resource_row(resource)  # may replace the arrays: look them up after
+                self._requested[resource_row, row] += sign * value

@@ -1,0 +1,121 @@
+"""A cluster from a file: what `kubectl get nodes,pods,namespaces -A -o json` (or `-o yaml`) wrote.
+
+A list, a stream of YAML documents, or both nested are read; objects of other kinds are left out.
+"""
+
+import codecs
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import yaml
+
+from tradewind.cluster.cache import Cache
+from tradewind.cluster.objects import Namespace, Node, Pod, read_namespace, read_node, read_pod
+from tradewind.errors import ClusterFileError, UnreadableObjectError
+
+_Loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+# `kubectl ... > file` in a Windows PowerShell writes UTF-16.
+_ENCODINGS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+
+
+class _Object(msgspec.Struct, rename="camel"):
+    kind: str | None = None
+    api_version: str | None = None
+    items: list[msgspec.Raw] | None = None
+
+
+class _Part(NamedTuple):
+    place: str
+    kind: str
+    data: bytes | msgspec.Raw
+
+
+@dataclass
+class _Contents:
+    nodes: dict[str, Node] = field(default_factory=dict)
+    pods: dict[str, Pod] = field(default_factory=dict)
+    namespaces: dict[str, Namespace] = field(default_factory=dict)
+
+    def add(self, part: _Part) -> None:
+        match part.kind:
+            case "Node":
+                node = read_node(part.data)
+                self.nodes[node.name] = node
+            case "Pod":
+                pod = read_pod(part.data)
+                self.pods[pod.uid] = pod
+            case "Namespace":
+                namespace = read_namespace(part.data)
+                self.namespaces[namespace.name] = namespace
+
+    def imply_namespaces(self) -> None:
+        """A dump of nodes and pods alone still has the namespaces of its pods, as the API labels them."""
+        for name in {pod.namespace for pod in self.pods.values()} - self.namespaces.keys():
+            self.namespaces[name] = Namespace(name=name, labels={"kubernetes.io/metadata.name": name})
+
+
+def load(path: Path, cache: Cache) -> None:
+    """Make the cache hold what the file holds; a file that cannot be read leaves it untouched."""
+    contents = _Contents()
+    for part in _parts(path):
+        try:
+            contents.add(part)
+        except UnreadableObjectError as error:
+            raise ClusterFileError(f"reading {path}{part.place}: {error}") from error
+    contents.imply_namespaces()
+    if not (contents.nodes or contents.namespaces):
+        raise ClusterFileError(f"{path} holds no node, pod or namespace")
+    _replace(cache, contents)
+
+
+def _replace(cache: Cache, contents: _Contents) -> None:
+    with cache.batch():
+        for namespace in contents.namespaces.values():
+            cache.apply_namespace(namespace)
+        for node in contents.nodes.values():
+            cache.apply_node(node)
+        for pod in contents.pods.values():
+            cache.apply_pod(pod)
+        cache.retain_pods(contents.pods)
+        cache.retain_nodes(contents.nodes)
+        cache.retain_namespaces(contents.namespaces)
+
+
+def _parts(path: Path) -> Iterator[_Part]:
+    text = _text(path)
+    if text.lstrip().startswith("{"):
+        yield from _flatten(path, "", text.encode(), "")
+        return
+    try:
+        for number, document in enumerate(yaml.load_all(text, Loader=_Loader), start=1):
+            if document is not None:
+                yield from _flatten(path, f", document {number}", msgspec.json.encode(document), "")
+    except (yaml.YAMLError, TypeError, RecursionError) as error:
+        raise ClusterFileError(f"{path} is neither JSON nor YAML: {error}") from error
+
+
+def _text(path: Path) -> str:
+    try:
+        data = path.read_bytes()
+        encoding = next((name for bom, name in _ENCODINGS.items() if data.startswith(bom)), "utf-8")
+        return data.decode(encoding)
+    except (OSError, UnicodeDecodeError) as error:
+        raise ClusterFileError(f"reading {path}: {error}") from error
+
+
+def _flatten(path: Path, place: str, data: bytes | msgspec.Raw, listed_kind: str) -> Iterator[_Part]:
+    try:
+        head = msgspec.json.decode(data, type=_Object)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise ClusterFileError(f"reading {path}{place or ' as JSON'}: {error}") from error
+    kind = head.kind or listed_kind
+    if head.items is not None:
+        # The API writes the kind once, on the list: the items of a PodList are pods.
+        for index, item in enumerate(head.items):
+            yield from _flatten(path, f"{place}, item {index}", item, kind.removesuffix("List"))
+    elif (head.api_version or "v1") == "v1":  # other groups have nodes of their own
+        yield _Part(place, kind, data)

@@ -1,0 +1,90 @@
+"""Groups of equal pods, and an index that finds them by what a rule asks of them."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import msgspec
+
+from tradewind.cluster.constraints import PodTerm
+from tradewind.cluster.selectors import Selector
+
+_SPARE = 64  # vanished groups that are never worth a new index
+
+_Pair = tuple[str, str]
+
+
+class PodGroup(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
+    namespace: str
+    labels: tuple[_Pair, ...]
+    anti_affinity: tuple[PodTerm, ...]
+    owner_uid: str
+    deleting: bool
+
+
+class GroupIndex:
+    """Spares a rule the look at every group of the cluster, of which there may be tens of thousands.
+
+    An index only grows, so that snapshots share it with the writer and with each other. Whoever asks it looks
+    up in its own snapshot which of the groups are there.
+    """
+
+    def __init__(self, groups: Iterable[PodGroup] = ()) -> None:
+        self._known: dict[PodGroup, None] = {}
+        self._by_namespace: dict[str, list[PodGroup]] = {}
+        self._by_owner: dict[str, list[PodGroup]] = {}
+        self._by_label: dict[_Pair, list[PodGroup]] = {}
+        self._repelling: dict[_Pair | None, dict[PodTerm, list[PodGroup]]] = {}
+        for group in groups:
+            self.add(group)
+
+    def add(self, group: PodGroup) -> None:
+        if group in self._known:
+            return
+        self._known[group] = None
+        self._by_namespace.setdefault(group.namespace, []).append(group)
+        self._by_owner.setdefault(group.owner_uid, []).append(group)
+        for pair in group.labels:
+            self._by_label.setdefault(pair, []).append(group)
+        for term in group.anti_affinity:
+            for key in _pairs(term.selector):
+                self._repelling.setdefault(key, {}).setdefault(term, []).append(group)
+
+    def worn_out(self, in_use: int) -> bool:
+        """Whether most groups that it knows are gone."""
+        return len(self._known) > 2 * in_use + _SPARE
+
+    def candidates(self, selector: Selector | None, namespaces: Iterable[str] | None) -> Sequence[PodGroup]:
+        """All groups that can match, and some that do not; `namespaces` None stands for any."""
+        if selector is None:
+            return ()
+        narrowed = [
+            [self._by_label.get((each.key, value), ()) for value in each.values or ()]
+            for each in selector
+            if each.operator == "In"
+        ]
+        if namespaces is not None:
+            narrowed.append([self._by_namespace.get(namespace, ()) for namespace in namespaces])
+        if not narrowed:
+            return tuple(self._known)
+        fewest = min(narrowed, key=lambda lists: sum(map(len, lists)))
+        return [group for groups in fewest for group in groups]
+
+    def of_owner(self, uid: str) -> Sequence[PodGroup]:
+        """All groups of the pods of this controller, and some of which there are no pods any more."""
+        return self._by_owner.get(uid, ())
+
+    def repelling(self, labels: Mapping[str, str]) -> Iterator[tuple[PodTerm, Sequence[PodGroup]]]:
+        """Anti-affinity terms that can match a pod of these labels, with the groups that have them."""
+        for key in (*labels.items(), None):
+            # As a copy: the writer may add to it meanwhile.
+            yield from tuple(self._repelling.get(key, {}).items())
+
+
+def _pairs(selector: Selector | None) -> Sequence[_Pair | None]:
+    """One of these pairs is among the labels of any pod that matches; None where no such pairs are known."""
+    if selector is None:
+        return ()
+    exact = [each for each in selector if each.operator == "In"]
+    if not exact:
+        return (None,)
+    narrowest = min(exact, key=lambda each: len(each.values or ()))
+    return [(narrowest.key, value) for value in narrowest.values or ()]

@@ -1,0 +1,288 @@
+"""The Kubernetes objects that placement looks at, read from the API's JSON."""
+
+import sys
+from collections.abc import Hashable, Iterable, Mapping
+
+import msgspec
+
+from tradewind.cluster.constraints import HostPort, PodTerm, Spread, host_ports, read_affinity, read_spreads
+from tradewind.cluster.quantity import amount
+from tradewind.cluster.requests import pod_sizes, read_nanos, sizes_key
+from tradewind.cluster.shared import MOST_KEPT, Shared
+from tradewind.cluster.wire import (
+    Metadata,
+    NamespaceObject,
+    NodeCondition,
+    NodeObject,
+    NodeSelectorTerm,
+    NodeSpec,
+    NodeStatus,
+    OwnerReference,
+    PodObject,
+    PodSpec,
+    PodStatus,
+    RawQuantities,
+    Taint,
+    Toleration,
+)
+from tradewind.errors import UnreadableObjectError
+from tradewind.kube.objects import UNREADABLE, read_identity
+
+ANNOTATION_PREFIX = "tradewind.dev/"
+# Among the pods of a ReplicaSet, those with the lowest cost are deleted first; 0 where there is none.
+DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
+
+# The kubelet says so in the message of its condition Ready, when the machine is being stopped.
+SHUTDOWN = "NodeShutdown"
+
+# The label of scheduler-plugins and others, and our own annotation for those who have neither.
+_GANG_LABEL = "scheduling.x-k8s.io/pod-group"
+_GANG_ANNOTATION = ANNOTATION_PREFIX + "gang"
+
+# Where a pod names none.
+DEFAULT_SCHEDULER = "default-scheduler"
+
+_FINISHED = frozenset({"Succeeded", "Failed"})
+_NO_ANNOTATIONS: Mapping[str, str] = {}  # one for all
+
+
+class Node(msgspec.Struct, frozen=True, gc=False):
+    """A node without its usage, which is the sum over the pods on it."""
+
+    name: str
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]  # only tradewind.dev/...
+    allocatable: Mapping[str, int]  # cpu in millicores, all others in whole units
+    taints: tuple[Taint, ...] = ()
+    unschedulable: bool = False
+    conditions: tuple[str, ...] = ()  # types and reasons of those that hold, without Ready; or SHUTDOWN
+    provider_id: str = ""
+
+
+class Pod(msgspec.Struct, frozen=True, gc=False):
+    """A pod and what it takes from a node."""
+
+    namespace: str
+    name: str
+    uid: str
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]  # only tradewind.dev/... and DELETION_COST
+    requests: Mapping[str, int]  # cpu in millicores, all others in whole units; "pods" is always 1
+    limits: Mapping[str, int]  # the same units; what is not limited is left out
+    node_name: str = ""
+    priority: int = 0
+    priority_class: str = ""
+    owner: OwnerReference | None = None  # the controller
+    created: str = ""  # RFC 3339, sorts by time
+    finished: bool = False
+    deleting: bool = False
+    node_selector: Mapping[str, str] = {}
+    node_terms: tuple[NodeSelectorTerm, ...] | None = None  # one of them must match; None asks for nothing
+    tolerations: tuple[Toleration, ...] = ()
+    host_ports: frozenset[HostPort] = frozenset()
+    affinity: tuple[PodTerm, ...] = ()
+    anti_affinity: tuple[PodTerm, ...] = ()
+    spreads: tuple[Spread, ...] = ()
+    gang: str = ""  # of the same namespace, placed together or not at all
+    gates: tuple[str, ...] = ()  # names of those that keep kube-scheduler from looking at it
+    scheduler_name: str = DEFAULT_SCHEDULER
+    nominated: str = ""  # the node that kube-scheduler tries first; nothing once it is on one
+
+    @property
+    def waiting(self) -> bool:
+        """For a node; held by a gate or not."""
+        return not (self.node_name or self.finished or self.deleting)
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+class Namespace(msgspec.Struct, frozen=True, gc=False):
+    name: str
+    labels: Mapping[str, str]
+
+
+_node_decoder = msgspec.json.Decoder(NodeObject)
+_pod_decoder = msgspec.json.Decoder(PodObject)
+_namespace_decoder = msgspec.json.Decoder(NamespaceObject)
+
+
+def _allocatable(quantities: RawQuantities | None) -> Mapping[str, int]:
+    nanos = read_nanos(quantities, "the allocatable resources")
+    return {resource: amount(resource, value) for resource, value in nanos.items()}
+
+
+def _controller(owners: Iterable[OwnerReference] | None) -> OwnerReference | None:
+    return next((owner for owner in owners or () if owner.controller), None)
+
+
+_read_labels: Shared[Mapping[str, str]] = Shared(
+    dict[str, str], lambda labels: labels or {}, "metadata.labels"
+)
+_read_owner = Shared(tuple[OwnerReference, ...], _controller, "metadata.ownerReferences")
+_read_allocatable = Shared(RawQuantities, _allocatable, "status.allocatable")
+_read_node_selector: Shared[Mapping[str, str]] = Shared(
+    dict[str, str], lambda labels: labels or {}, "spec.nodeSelector"
+)
+_read_tolerations: Shared[tuple[Toleration, ...]] = Shared(
+    tuple[Toleration, ...], lambda tolerations: tolerations or (), "spec.tolerations"
+)
+
+
+def read_node(data: bytes | msgspec.Raw) -> Node:
+    try:
+        return node_of(_node_decoder.decode(data))
+    except UNREADABLE as error:
+        raise UnreadableObjectError(f"{error} in {_named(data, 'node')}") from error
+
+
+def node_of(node: NodeObject) -> Node:
+    """Fails with one of `UNREADABLE` or with an UnreadableObjectError."""
+    labels = _read_labels(node.metadata.labels)
+    spec, status = node.spec or NodeSpec(), node.status or NodeStatus()
+    allocatable = _read_allocatable(status.allocatable)
+    return Node(
+        name=_name(node.metadata, "node"),
+        labels=labels,
+        annotations=_ours(node.metadata.annotations),
+        allocatable=allocatable,
+        taints=spec.taints or (),
+        unschedulable=bool(spec.unschedulable),
+        conditions=_holding(status.conditions) if status.conditions else (),
+        provider_id=spec.provider_id or "",
+    )
+
+
+def _holding(conditions: Iterable[NodeCondition]) -> tuple[str, ...]:
+    """In one order, and nothing that changes with every heartbeat: equal nodes must compare equal."""
+    found: set[str] = set()
+    for condition in conditions:
+        if condition.type == "Ready":
+            if condition.status != "True" and "shutting down" in (condition.message or ""):
+                found.add(SHUTDOWN)
+        elif condition.status == "True":
+            found |= {condition.type, condition.reason or condition.type}
+    return tuple(sorted(found))
+
+
+def read_pod(data: bytes | msgspec.Raw) -> Pod:
+    try:
+        return pod_of(_pod_decoder.decode(data))
+    except UNREADABLE as error:
+        raise UnreadableObjectError(f"{error} in {_named(data, 'pod')}") from error
+
+
+def pod_of(pod: PodObject) -> Pod:
+    """Fails like `node_of`."""
+    metadata, spec, status = pod.metadata, pod.spec or PodSpec(), pod.status or PodStatus()
+    name = _name(metadata, "pod")
+    annotations = _ours(metadata.annotations) if metadata.annotations else _NO_ANNOTATIONS
+    alike = _alike(metadata, spec, status)
+    return msgspec.structs.replace(
+        alike,
+        name=name,
+        uid=metadata.uid or f"{alike.namespace}/{name}",  # files written by hand have none
+        annotations=annotations,
+        node_name=sys.intern(spec.node_name or ""),
+        created=metadata.creation_timestamp or "",
+        finished=status.phase in _FINISHED,
+        deleting=metadata.deletion_timestamp is not None,
+        gang=alike.gang or annotations.get(_GANG_ANNOTATION, ""),
+        gates=tuple([gate.name for gate in spec.scheduling_gates]) if spec.scheduling_gates else (),
+        nominated="" if spec.node_name else status.nominated_node_name or "",
+    )
+
+
+_known_alike: dict[Hashable, Pod] = {}
+
+
+def _alike(metadata: Metadata, spec: PodSpec, status: PodStatus) -> Pod:
+    """What the pods of a workload have in common: read once for all that say the same."""
+    ports = host_ports(spec)
+    key = (
+        metadata.namespace,
+        bytes(metadata.labels),
+        bytes(metadata.owner_references),
+        not metadata.creation_timestamp,
+        sizes_key(spec, status),
+        ports,
+        spec.priority,
+        spec.priority_class_name,
+        spec.scheduler_name,
+        spec.scheduling_group and spec.scheduling_group.pod_group_name,
+        bytes(spec.node_selector),
+        bytes(spec.affinity),
+        bytes(spec.tolerations),
+        bytes(spec.topology_spread_constraints),
+    )
+    pod = _known_alike.get(key)
+    if pod is None:
+        if len(_known_alike) >= MOST_KEPT:
+            _known_alike.clear()
+        pod = _known_alike[key] = _read_alike(metadata, spec, status, ports)
+    return pod
+
+
+def _read_alike(metadata: Metadata, spec: PodSpec, status: PodStatus, ports: frozenset[HostPort]) -> Pod:
+    namespace = sys.intern(metadata.namespace or "default")
+    labels = _read_labels(metadata.labels)
+    unmerged = {} if metadata.creation_timestamp else labels  # stored by the API server, or from a file
+    sizes = pod_sizes(spec, status)
+    affinity = read_affinity(spec.affinity, namespace, unmerged)
+    return Pod(
+        namespace=namespace,
+        name="",
+        uid="",
+        labels=labels,
+        annotations=_NO_ANNOTATIONS,
+        requests=sizes.requests,
+        limits=sizes.limits,
+        priority=spec.priority or 0,
+        priority_class=sys.intern(spec.priority_class_name or ""),
+        owner=_read_owner(metadata.owner_references),
+        node_selector=_read_node_selector(spec.node_selector),
+        node_terms=affinity.node_terms,
+        tolerations=_read_tolerations(spec.tolerations),
+        host_ports=ports,
+        affinity=affinity.pod_terms,
+        anti_affinity=affinity.anti_terms,
+        spreads=read_spreads(spec.topology_spread_constraints, labels),
+        gang=(spec.scheduling_group and spec.scheduling_group.pod_group_name) or labels.get(_GANG_LABEL, ""),
+        scheduler_name=sys.intern(spec.scheduler_name or DEFAULT_SCHEDULER),
+    )
+
+
+def read_namespace(data: bytes | msgspec.Raw) -> Namespace:
+    try:
+        return namespace_of(_namespace_decoder.decode(data))
+    except UNREADABLE as error:
+        raise UnreadableObjectError(f"{error} in {_named(data, 'namespace')}") from error
+
+
+def namespace_of(namespace: NamespaceObject) -> Namespace:
+    """Fails like `node_of`."""
+    labels = _read_labels(namespace.metadata.labels)
+    return Namespace(name=_name(namespace.metadata, "namespace"), labels=labels)
+
+
+def _name(metadata: Metadata, kind: str) -> str:
+    if not metadata.name:
+        raise UnreadableObjectError(f"a {kind} without metadata.name")
+    return metadata.name
+
+
+def _ours(annotations: Mapping[str, str] | None) -> Mapping[str, str]:
+    ours = {
+        key: value
+        for key, value in (annotations or {}).items()
+        if key.startswith(ANNOTATION_PREFIX) or key == DELETION_COST
+    }
+    return ours or _NO_ANNOTATIONS
+
+
+def _named(data: bytes | msgspec.Raw, kind: str) -> str:
+    try:
+        identity = read_identity(data)
+    except UnreadableObjectError:
+        return f"a {kind} without readable metadata"
+    return f"{kind} {identity.namespace}/{identity.name}" if identity.namespace else f"{kind} {identity.name}"

@@ -1,0 +1,99 @@
+"""The pods that are on nodes, counted in groups of equals.
+
+Rules that look at other pods look at groups: pods of one workload share labels, owner and anti-affinity, so
+there are far fewer groups than pods.
+"""
+
+from collections.abc import Hashable, Iterable
+from typing import Generic, NamedTuple, TypeVar
+
+from tradewind.cluster.constraints import HostPort
+from tradewind.cluster.groups import GroupIndex, PodGroup
+from tradewind.cluster.layers import Layers
+from tradewind.cluster.objects import Pod
+
+_Key = TypeVar("_Key", bound=Hashable)
+
+
+class Placed(NamedTuple):
+    """How many pods of each group, and which host ports, are on which node, by its name."""
+
+    groups: Layers[PodGroup, Layers[str, int]]
+    ports: Layers[HostPort, Layers[str, int]]
+    group_index: GroupIndex  # also knows groups that are not, or no longer, among `groups`
+
+    def changed(self, pods: Iterable[Pod], by: int) -> "Placed":
+        """With one pod more or less for each of these."""
+        placed = PlacedPods(self)
+        change = placed.add if by > 0 else placed.remove
+        for pod in pods:
+            change(pod)
+        return placed.freeze()
+
+
+class PlacedPods:
+    """The mutable side: what was handed out is copied before it is changed."""
+
+    def __init__(self, start: Placed | None = None) -> None:
+        self._groups: _Counts[PodGroup] = _Counts(start.groups if start else Layers())
+        self._ports: _Counts[HostPort] = _Counts(start.ports if start else Layers())
+        self._index = GroupIndex(start.groups if start else ())  # only one writer may add to an index
+        self._frozen: Placed | None = None
+
+    def freeze(self) -> Placed:
+        if self._frozen is None:
+            groups = self._groups.freeze()
+            if self._index.worn_out(len(groups)):
+                self._index = GroupIndex(groups)
+            self._frozen = Placed(groups, self._ports.freeze(), self._index)
+        return self._frozen
+
+    def add(self, pod: Pod) -> None:
+        group = group_of(pod)
+        self._index.add(group)
+        self._change(pod, group, 1)
+
+    def remove(self, pod: Pod) -> None:
+        self._change(pod, group_of(pod), -1)
+
+    def _change(self, pod: Pod, group: PodGroup, by: int) -> None:
+        self._frozen = None
+        self._groups.change(group, pod.node_name, by)
+        for port in pod.host_ports:
+            self._ports.change(port, pod.node_name, by)
+
+
+class _Counts(Generic[_Key]):
+    """How many of each key are on each node; neither keys nor nodes of which there are none."""
+
+    def __init__(self, start: Layers[_Key, Layers[str, int]]) -> None:
+        self._counts = start
+        # Changed since the last hand-out: nobody else holds these, nor then `_counts`.
+        self._owned: dict[_Key, Layers[str, int]] = {}
+
+    def freeze(self) -> Layers[_Key, Layers[str, int]]:
+        self._owned.clear()
+        return self._counts
+
+    def change(self, key: _Key, node_name: str, by: int) -> None:
+        if not self._owned:
+            self._counts = self._counts.copy()
+        counts = self._owned.get(key)
+        if counts is None:
+            known = self._counts.find(key)
+            counts = self._owned[key] = Layers() if known is None else known.copy()
+            self._counts.put(key, counts)
+        counts.put(node_name, (counts.find(node_name) or 0) + by or None)
+        if not counts:
+            self._counts.put(key, None)
+            del self._owned[key]
+
+
+def group_of(pod: Pod) -> PodGroup:
+    return PodGroup(
+        namespace=pod.namespace,
+        labels=tuple(sorted(pod.labels.items())),
+        anti_affinity=pod.anti_affinity,
+        owner_uid=pod.owner.uid if pod.owner else "",
+        deleting=pod.deleting,
+    )

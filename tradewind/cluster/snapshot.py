@@ -1,0 +1,204 @@
+"""The cluster at one moment, as read-only columns that any number of readers may share."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import ClassVar, NamedTuple, TypeVar, TypeVarTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tradewind.cluster.groups import PodGroup
+from tradewind.cluster.lasting import Lasting
+from tradewind.cluster.objects import Namespace, Pod
+from tradewind.cluster.placed import Placed
+from tradewind.cluster.table import Mask, NodeTable, Rows
+
+Amounts = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+Number = TypeVar("Number", np.int64, np.float64, np.bool_, np.intp)
+Parameters = TypeVarTuple("Parameters")
+
+
+class Offer(NamedTuple):
+    """On what terms a node is had."""
+
+    price: float  # dollars an hour, NaN where unknown
+    median_price: float  # the same over a longer time, NaN where unknown
+    interruption_rate: float  # how likely it is to vanish, 0..1
+    durable: bool  # not a spot node
+    leaving: bool = False  # there is a sign that it is about to be taken away
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Cluster:
+    """All nodes and what is on them, whichever of them are candidates."""
+
+    table: NodeTable
+    durable: Mask  # (N,) of all nodes
+    leaving: Mask  # (N,) of all nodes: about to be taken away
+    placed: Placed
+    namespaces: Mapping[str, Namespace]
+
+    def groups_of_owner(self, uid: str) -> Sequence[PodGroup]:
+        """The groups of the pods of this controller."""
+        groups = self.placed.groups
+        return [group for group in self.placed.group_index.of_owner(uid) if group in groups]
+
+    def namespace_labels(self, namespace: str) -> Mapping[str, str]:
+        known = self.namespaces.get(namespace)
+        return known.labels if known else {}
+
+    def counts(self, group: PodGroup) -> tuple[Rows, Amounts]:
+        """The rows of the known nodes that have pods of this group, and how many each has."""
+        row_of = self.table.row_of
+        found = [(row_of[name], count) for name, count in self.placed.groups[group].items() if name in row_of]
+        rows, counts = zip(*found, strict=True) if found else ((), ())
+        return np.array(rows, np.intp), np.array(counts, np.int64)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Supply(Lasting):
+    """What all N nodes have and on what terms, whichever pods are on them.
+
+    It lasts until a node or an offer changes. R resources are the rows of the two-dimensional columns:
+    resource-major, because rules look at one resource of all nodes and not at all resources of one node.
+    """
+
+    rows: Rows  # (N,) 0, 1, 2, ...
+    resource_rows: Mapping[str, int]
+    allocatable: Amounts  # (R, N) cpu in millicores, all others in whole units
+    price: Floats  # (N,) dollars an hour, NaN where unknown
+    median_price: Floats  # (N,) the same over a longer time
+    interruption_rate: Floats  # (N,) how likely it is to vanish, 0..1
+    durable: Mask  # (N,) not a spot node
+    leaving: Mask  # (N,) about to be taken away
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Columns:
+    """All N nodes, and what the pods leave of them."""
+
+    supply: Supply
+    free: Amounts  # (R, N) in the units of `allocatable`; negative where a node is overcommitted
+
+    @cached_property
+    def requested(self) -> Amounts:
+        """(R, N) by the pods on the node."""
+        return frozen(self.supply.allocatable - self.free)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Nodes(Lasting):
+    """Some or all nodes of a cluster: each column is cut out of that of all nodes when a rule asks for it."""
+
+    most_kept: ClassVar[int] = 2  # what rules share is of one pod
+
+    rows: Rows  # (N,) in the columns and in the tables of `cluster`
+    columns: Columns  # of all nodes
+    cluster: Cluster
+
+    def __len__(self) -> int:
+        return self.rows.size
+
+    @property
+    def resource_rows(self) -> Mapping[str, int]:
+        return self.columns.supply.resource_rows
+
+    @cached_property
+    def allocatable(self) -> Amounts:
+        return frozen(self._cut(self.columns.supply.allocatable))
+
+    @cached_property
+    def requested(self) -> Amounts:
+        return frozen(self._cut(self.columns.requested))
+
+    @cached_property
+    def free(self) -> Amounts:
+        return frozen(self._cut(self.columns.free))
+
+    @cached_property
+    def price(self) -> Floats:
+        return frozen(self._cut(self.columns.supply.price))
+
+    @cached_property
+    def median_price(self) -> Floats:
+        return frozen(self._cut(self.columns.supply.median_price))
+
+    @cached_property
+    def interruption_rate(self) -> Floats:
+        return frozen(self._cut(self.columns.supply.interruption_rate))
+
+    @cached_property
+    def durable(self) -> Mask:
+        return frozen(self._cut(self.columns.supply.durable))
+
+    def free_of(self, resource: str) -> Amounts | None:
+        """(N,) what is left of one resource: most rules look at few of many. None where no node has any."""
+        row = self.resource_rows.get(resource)
+        return None if row is None else self._cut(self.columns.free[row])
+
+    def of_supply(
+        self, make: Callable[[Supply, *Parameters], NDArray[Number]], *parameters: *Parameters
+    ) -> NDArray[Number]:
+        """(..., N) what is made of the supply alone, and so only once for all pods that ask alike."""
+        return self._cut(self.columns.supply.derived(make, *parameters))
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Made when asked for: no rule needs them, and thousands of names take longer than all rules."""
+        return self._named(self.rows)
+
+    def names_at(self, indices: Sequence[int] | slice) -> tuple[str, ...]:
+        return self._named(self.rows[indices])
+
+    def take(self, rows: Rows) -> "Nodes":
+        """These rows as nodes of their own, in this order."""
+        return Nodes(rows=frozen(self.rows.take(rows)), columns=self.columns, cluster=self.cluster)
+
+    def _named(self, rows: Rows) -> tuple[str, ...]:
+        names = self.cluster.table.names
+        return tuple([names[row] for row in rows.tolist()])
+
+    def _cut(self, column: NDArray[Number]) -> NDArray[Number]:
+        return column if self.rows is self.columns.supply.rows else column.take(self.rows, axis=-1)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Snapshot:
+    generation: int
+    nodes: Nodes
+
+    @property
+    def row_of(self) -> Mapping[str, int]:
+        return self.nodes.cluster.table.row_of
+
+    def without(self, pods: Iterable[Pod]) -> "Snapshot":
+        """The same cluster as if these pods had left their nodes."""
+        return self._changed(pods, -1)
+
+    def with_pods(self, pods: Iterable[Pod]) -> "Snapshot":
+        """The same cluster as if these pods, which it does not count, were on the nodes that they name."""
+        return self._changed(pods, 1)
+
+    def _changed(self, pods: Iterable[Pod], by: int) -> "Snapshot":
+        row_of, resource_rows = self.row_of, self.nodes.resource_rows
+        changed = [pod for pod in pods if pod.node_name in row_of and not pod.finished]
+        if not changed:
+            return self
+        free = self.nodes.free.copy()
+        for pod in changed:
+            column = free[:, row_of[pod.node_name]]
+            for resource, amount in pod.requests.items():
+                row = resource_rows.get(resource)  # None: no node has any, no rule asks
+                if row is not None:
+                    column[row] -= by * amount
+        columns = replace(self.nodes.columns, free=frozen(free))
+        cluster = replace(self.nodes.cluster, placed=self.nodes.cluster.placed.changed(changed, by))
+        return replace(self, nodes=replace(self.nodes, columns=columns, cluster=cluster))
+
+
+def frozen(column: NDArray[Number]) -> NDArray[Number]:
+    column.setflags(write=False)
+    return column

@@ -1,0 +1,1 @@
+"""The TradewindConfiguration: the document, presets, workload classes, and the one in force."""

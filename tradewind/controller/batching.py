@@ -1,0 +1,66 @@
+"""When what has happened is a batch."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+from tradewind.cluster.cache import Cache, News
+from tradewind.planner.settings import BatchSettings
+
+# Between two looks at what came. Not in a thread that is woken: each pod of a burst would wake it.
+_LOOK_SECONDS = 0.02
+
+
+class Collected(NamedTuple):
+    news: News  # the newest count
+    full: bool  # pods came faster than a pause could close it
+
+
+class Window:
+    """Open from the first news on; closed by the number of pods, by time, or when nothing more comes."""
+
+    def __init__(self, settings: BatchSettings, start: News, now: float, least: float = 0.0) -> None:
+        """`start` is the count before the first news.
+
+        The number alone closes it only after `least` seconds: where plans take long, few of them are better.
+        """
+        self._settings = settings
+        self._least = least
+        self._start = start
+        self._newest = start
+        self._opened = self._last = now
+
+    @property
+    def full(self) -> bool:
+        return self._newest.arrivals - self._start.arrivals >= self._settings.events
+
+    def note(self, news: News, now: float) -> None:
+        if news != self._newest:
+            self._newest, self._last = news, now
+
+    def remaining(self, now: float, *, busy: bool = False) -> float:
+        """Seconds until it closes by itself; 0 or less: it is closed.
+
+        While earlier plans keep the writer `busy`, only time closes it: another would let no pod go earlier.
+        """
+        end = self._opened + self._settings.seconds
+        if busy:
+            return end - now
+        if self.full:
+            end = min(end, self._opened + self._least)
+        return min(end, self._last + self._settings.pause_seconds) - now
+
+
+async def collect(
+    cache: Cache, settings: BatchSettings, seen: News, *, least: float, busy: Callable[[], bool]
+) -> Collected:
+    """What has come when it is a batch; the first of it is there already."""
+    window = Window(settings, seen, time.monotonic(), least)
+    while True:
+        news, now = cache.wait_news(seen, 0.0), time.monotonic()
+        window.note(news, now)
+        left = window.remaining(now, busy=busy())
+        if left <= 0:
+            return Collected(news, window.full)
+        await asyncio.sleep(min(left, _LOOK_SECONDS))

@@ -1,0 +1,81 @@
+"""What the planner tells Prometheus."""
+
+from collections.abc import Mapping
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from tradewind.planner.planner import Planned
+
+_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+
+
+class PlanMetrics:
+    def __init__(self, registry: CollectorRegistry | None = None) -> None:
+        self.registry = registry = registry or CollectorRegistry()
+        self.writes = Counter(
+            "tradewind_plan_writes",
+            "What the planner wrote on pods, by kind and outcome.",
+            ["kind", "outcome"],
+            registry=registry,
+        )
+        self.protected = Counter(
+            "tradewind_floor_replicas",
+            "Replicas given a deletion cost, by outcome.",
+            ["outcome"],
+            registry=registry,
+        )
+        self.leading = Gauge("tradewind_planner_leading", "1 in the replica that plans.", registry=registry)
+        self.held = Gauge(
+            "tradewind_held_pods", "Pods that wait for a plan behind our gate.", registry=registry
+        )
+        self._plans = Counter(
+            "tradewind_plans", "Plans by the engine that found them.", ["engine"], registry=registry
+        )
+        self._seconds = Histogram(
+            "tradewind_plan_duration_seconds",
+            "Time from the closed batch to its plan.",
+            buckets=_SECONDS,
+            registry=registry,
+        )
+        self._pods = Counter(
+            "tradewind_planned_pods",
+            "Pods of batches, by what the plan has for them.",
+            ["outcome"],
+            registry=registry,
+        )
+        self._failures = Counter(
+            "tradewind_solver_failures", "Plans that the solvers could not better.", registry=registry
+        )
+        self._cost = Gauge(
+            "tradewind_plan_cost_dollars_per_hour",
+            "Price of the nodes in use after the newest plan.",
+            registry=registry,
+        )
+        self._followed = Counter(
+            "tradewind_followed_plans",
+            "Pods let go with a plan, by where they are: as planned, elsewhere, nowhere, gone.",
+            ["outcome"],
+            registry=registry,
+        )
+        self.binding_seconds = Histogram(
+            "tradewind_plan_binding_duration_seconds",
+            "Time from a plan to the last of its bindings.",
+            buckets=_SECONDS,
+            registry=registry,
+        )
+
+    def count_followed(self, planned: Mapping[str, str], found: Mapping[str, str]) -> None:
+        """The node of each pod, by UID: where the plan has it, and where it is, if there is such a pod."""
+        for uid, node in planned.items():
+            outcome = "planned" if found.get(uid) == node else "elsewhere"
+            if not found.get(uid):
+                outcome = "nowhere" if uid in found else "gone"
+            self._followed.labels(outcome).inc()
+
+    def planned(self, planned: Planned, seconds: float) -> None:
+        self._plans.labels(planned.plan.engine).inc()
+        self._seconds.observe(seconds)
+        self._pods.labels("placed").inc(len(planned.plan.placements))
+        self._pods.labels("unplaced").inc(len(planned.plan.unplaced))
+        self._failures.inc(bool(planned.failure))
+        self._cost.set(planned.plan.hourly_cost)

@@ -1,0 +1,188 @@
+"""Writes plans on pods, and lets pods go.
+
+As few writes a pod as the API server allows (tried on 1.36): `pods/status` takes the nomination and the
+annotation together but leaves the gate; the pod itself takes the annotation and the gate together but leaves
+the nomination. So a pod behind our gate costs two writes, or one without a nomination, and any other pod one.
+kube-scheduler tries a pod that an extender had rejected again after either.
+"""
+
+import asyncio
+import enum
+import logging
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from http import HTTPStatus
+from typing import Any, Protocol
+
+from tradewind.cluster.objects import Pod
+from tradewind.controller.metrics import PlanMetrics
+from tradewind.kube.writes import STRATEGIC_PATCH, Answer, ApiWrites
+from tradewind.planner.note import ANNOTATION, GATE, Note, text
+
+# Removes this one entry whatever else is in the list, and does nothing where it is gone already.
+_WITHOUT_GATE = {"spec": {"schedulingGates": [{"$patch": "delete", "name": GATE}]}}
+_WAVE_SECONDS = 5.0
+# Pods for each place: with so many left to write, no place is empty before the next plan is there.
+_AHEAD = 2
+
+_log = logging.getLogger(__name__)
+
+# Takes UIDs and seconds; returns when these pods are on nodes, or after so long.
+WaitBound = Callable[[frozenset[str], float], Awaitable[object]]
+
+
+class Outcome(enum.StrEnum):
+    WRITTEN = "written"
+    GONE = "gone"  # the pod, or it is another one of the same name
+    LEFT = "left"  # as it is: another gate holds the pod
+    FAILED = "failed"
+
+
+class Named(Protocol):
+    """Enough to write on a pod."""
+
+    @property
+    def namespace(self) -> str: ...
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def uid(self) -> str: ...
+
+
+class PlanWriter:
+    def __init__(self, writes: ApiWrites, metrics: PlanMetrics) -> None:
+        self._writes = writes
+        self._metrics = metrics
+        # A pod's writes follow each other at once; otherwise all pods of a wave would be nominated before the
+        # first is let go.
+        self._places = asyncio.Semaphore(writes.concurrency)
+        self._unwritten = 0
+
+    @property
+    def busy(self) -> bool:
+        """Whether there is so much to write that more would have to wait for its turn."""
+        return self._unwritten > _AHEAD * self._writes.concurrency
+
+    async def write(
+        self,
+        waves: Sequence[Sequence[tuple[Pod, Note]]],
+        *,
+        nominate: bool,
+        wait_bound: WaitBound,
+        wave_seconds: float = _WAVE_SECONDS,
+    ) -> dict[str, Outcome]:
+        """By UID. A wave is bound, or had its time for that, before the next is written.
+
+        When nothing of a wave can be written, the waves after it are not tried.
+        """
+        outcomes = {pod.uid: Outcome.FAILED for wave in waves for pod, _ in wave}
+        for number, wave in enumerate(waves, 1):
+            written = await self._write_wave(wave, nominate=nominate)
+            outcomes |= written
+            bound = frozenset(uid for uid, outcome in written.items() if outcome is Outcome.WRITTEN)
+            if not bound and Outcome.FAILED in written.values():
+                break
+            if bound and number < len(waves):
+                await _within(wave_seconds, wait_bound(bound, wave_seconds))
+        return outcomes
+
+    async def release(self, pod: Pod, note: Note, *, nominate: bool) -> Outcome:
+        """Also without the nomination, if only that fails: then the annotation alone must do."""
+        if pod.gates not in {(), (GATE,)}:
+            return Outcome.LEFT
+        plan = _on(pod, {"metadata": {"annotations": {ANNOTATION: text(note)}}})
+        if not pod.gates:
+            return await self._annotate(pod, note, plan, nominate=nominate)
+        if nominate and pod.nominated != note.node:
+            outcome = await self._patch("nominate", pod, _on(pod, _nomination(note)), "/status")
+            if outcome is Outcome.GONE:
+                return outcome
+        return await self._patch("release", pod, plan | {"spec": {"schedulingGates": None}})
+
+    async def unhold(self, pods: Iterable[Named]) -> dict[str, Outcome]:
+        """By UID: our gate is removed without a plan, any other stays."""
+        held = list(pods)
+        outcomes = await asyncio.gather(*(self._unhold(pod) for pod in held))
+        return _told("let go", {pod.uid: outcome for pod, outcome in zip(held, outcomes, strict=True)})
+
+    async def _write_wave(self, wave: Sequence[tuple[Pod, Note]], *, nominate: bool) -> Mapping[str, Outcome]:
+        async def one(pod: Pod, note: Note) -> Outcome:
+            try:
+                async with self._places:
+                    return await self.release(pod, note, nominate=nominate)
+            finally:
+                self._unwritten -= 1
+
+        self._unwritten += len(wave)
+        outcomes = await asyncio.gather(*(one(pod, note) for pod, note in wave))
+        return _told("planned", {pod.uid: outcome for (pod, _), outcome in zip(wave, outcomes, strict=True)})
+
+    async def _annotate(self, pod: Pod, note: Note, plan: dict[str, Any], *, nominate: bool) -> Outcome:
+        """A nomination that is there already is kube-scheduler's own: it may have made room there."""
+        if nominate and not pod.nominated:
+            outcome = await self._patch("nominate", pod, plan | _nomination(note), "/status")
+            if outcome is not Outcome.FAILED:
+                return outcome
+        return await self._patch("annotate", pod, plan)
+
+    async def _unhold(self, pod: Named) -> Outcome:
+        return self._counted("unhold", pod, await remove_gate(self._writes, pod))
+
+    async def _patch(self, kind: str, pod: Pod, patch: dict[str, Any], subresource: str = "") -> Outcome:
+        return self._counted(kind, pod, await self._writes.patch(_path(pod) + subresource, patch))
+
+    def _counted(self, kind: str, pod: Named, answer: Answer) -> Outcome:
+        outcome = outcome_of(answer)
+        self._metrics.writes.labels(kind, outcome.value).inc()
+        if outcome is Outcome.FAILED:
+            _log.info("%s of %s/%s failed: %s", kind, pod.namespace, pod.name, answer)
+        return outcome
+
+
+async def remove_gate(writes: ApiWrites, pod: Named) -> Answer:
+    return await writes.patch(_path(pod), _on(pod, _WITHOUT_GATE), STRATEGIC_PATCH)
+
+
+def outcome_of(answer: Answer) -> Outcome:
+    if answer.ok:
+        return Outcome.WRITTEN
+    if answer.status == HTTPStatus.NOT_FOUND or _another(answer):
+        return Outcome.GONE
+    return Outcome.FAILED
+
+
+def _another(answer: Answer) -> bool:
+    """Whether the pod of that name has another UID: invalid, says 1.36; others may call it a conflict."""
+    if answer.status == HTTPStatus.UNPROCESSABLE_ENTITY:
+        return "metadata.uid" in answer.message
+    return answer.status == HTTPStatus.CONFLICT and "UID in precondition" in answer.message
+
+
+def _path(pod: Named) -> str:
+    return f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
+
+
+def _on(pod: Named, patch: Mapping[str, Any]) -> dict[str, Any]:
+    """The patch for this pod alone, not for one that came after it under the same name."""
+    return {**patch, "metadata": {**patch.get("metadata", {}), "uid": pod.uid}}
+
+
+def _nomination(note: Note) -> dict[str, Any]:
+    return {"status": {"nominatedNodeName": note.node}}
+
+
+def _told(what: str, outcomes: dict[str, Outcome]) -> dict[str, Outcome]:
+    counts = Counter(outcomes.values())
+    if counts[Outcome.FAILED]:
+        _log.warning("%d of %d pods could not be %s", counts[Outcome.FAILED], len(outcomes), what)
+    return outcomes
+
+
+async def _within(seconds: float, waiting: Awaitable[object]) -> None:
+    try:
+        async with asyncio.timeout(seconds):
+            await waiting
+    except TimeoutError:
+        pass  # those behind must not wait for ever

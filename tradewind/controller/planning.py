@@ -1,0 +1,234 @@
+"""What to do with the pods that wait: one look at the cluster, one plan.
+
+All that is known of earlier plans is on the pods themselves, so that any replica can go on where another
+stopped. Only what is being written at this moment is remembered here.
+"""
+
+import logging
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import NamedTuple
+
+import msgspec
+
+from tradewind.cluster.cache import Cache
+from tradewind.cluster.objects import Pod
+from tradewind.config.settings import Settings
+from tradewind.controller.metrics import PlanMetrics
+from tradewind.planner import note, selection
+from tradewind.planner.note import Note
+from tradewind.planner.planner import Planned, plan
+from tradewind.planner.settings import PlannerSettings
+from tradewind.planner.worker import Worker
+
+# After so many doublings, one plan in 16 is given to the solvers.
+_MOST_IN_VAIN = 4
+# While pods come faster than they are planned, only plans for so many a second of the solvers are given to
+# them: a second is a millisecond a pod then, for which the other pods wait.
+_WORTH_SOLVING = 1000
+
+_log = logging.getLogger(__name__)
+
+
+class Order(NamedTuple):
+    """One pod is to go to one node."""
+
+    pod: Pod
+    note: Note
+
+
+@dataclass(frozen=True, kw_only=True)
+class Orders:
+    waves: Sequence[Sequence[Order]] = ()  # one is bound before the next is written
+    let_go: Sequence[Pod] = ()  # no longer held, for whatever reason
+    overdue: Sequence[Pod] = ()  # of these, because they were held for too long
+    on_pools: Sequence[tuple[Pod, str]] = ()  # with the pool that would have to grow for it
+    unplaced: Mapping[str, tuple[Pod, str]] = field(default_factory=dict)  # by UID, with the reason
+    more: bool = False  # pods that found no room in the batch
+
+    def placed(self) -> list[Order]:
+        return [order for wave in self.waves for order in wave]
+
+
+class _Rest:
+    """For how many plans the solvers are spared: each time that they bettered nothing, for twice as many."""
+
+    def __init__(self) -> None:
+        self._in_vain = 0
+        self._left = 0
+
+    def due(self) -> bool:
+        return self._left > 0
+
+    def note(self, engine: str) -> None:
+        """After each plan that they could have had."""
+        if self._left:
+            self._left -= 1
+        elif engine == "greedy":
+            self._in_vain = min(self._in_vain + 1, _MOST_IN_VAIN)
+            self._left = 2**self._in_vain - 1
+        else:
+            self._in_vain = 0
+
+
+class Planning:
+    def __init__(self, cache: Cache, settings: Settings, worker: Worker | None, metrics: PlanMetrics) -> None:
+        self._cache = cache
+        self._settings = settings
+        self._worker = worker
+        self._metrics = metrics
+        self._promised: dict[str, Order] = {}
+        self._unplaced: Mapping[str, tuple[Pod, str]] = {}
+        self._rest = _Rest()
+        self._batched: dict[str, float] = {}  # UID to when the pod was last in a batch
+
+    def decide(self, *, news: bool, pressed: bool = False) -> Orders:
+        """Without news, only pods whose plan has run out or that were held for too long are looked at.
+
+        `pressed` says that more pods come while those of earlier plans are on their way.
+        """
+        settings, now = self._settings.planner, time.time()
+        unbound = self._cache.waiting()
+        held = [pod for pod in unbound if pod.gates == (note.GATE,)]
+        self._metrics.held.set(len(held))
+        if not settings.enabled:
+            return Orders(let_go=held)
+        flying = self._flying(unbound, settings, now)
+        still = [pod for pod in unbound if pod.uid not in flying]
+        waiting = selection.waiting(still, settings.schedulers, now, nominated=settings.nominate)
+        waited = {pod.uid: waited_seconds(pod, now) for pod in waiting}
+        if not (news or any(pod.uid not in self._unplaced for pod in waiting)):
+            overdue = _overdue(waiting, waited, settings)
+            return Orders(let_go=overdue, overdue=overdue, unplaced=self._unplaced)
+        chosen = self._choose(waiting, waited, settings, now)
+        spare = pressed and len(chosen) < _WORTH_SOLVING * settings.solve_seconds
+        more = len(chosen) < len(waiting)
+        return self._plan(chosen, waited, flying, settings, now, more=more, spare=spare)
+
+    def forget(self, uids: Iterable[str]) -> None:
+        """These promises were not kept: they could not be written."""
+        for uid in uids:
+            self._promised.pop(uid, None)
+
+    def _choose(
+        self, waiting: Sequence[Pod], waited: Mapping[str, float], settings: PlannerSettings, now: float
+    ) -> list[Pod]:
+        """Who was in a batch, and found no place, is at the end of the queue for the next."""
+        turns = {pod.uid: min(waited[pod.uid], now - self._batched.get(pod.uid, 0.0)) for pod in waiting}
+        chosen = selection.choose(waiting, turns, settings.batch.most_pods, settings.tenant_share)
+        self._batched = {uid: at for uid, at in self._batched.items() if uid in turns}
+        self._batched |= dict.fromkeys((pod.uid for pod in chosen), now)
+        return chosen
+
+    def _flying(self, pods: Sequence[Pod], settings: PlannerSettings, now: float) -> dict[str, Pod]:
+        """Pods on their way to a node: as on it. Their room is taken, unless kube-scheduler refused them."""
+        waiting = {pod.uid: pod for pod in pods}
+        for uid, order in list(self._promised.items()):
+            seen = waiting.get(uid)
+            if seen is None or note.read(seen) == order.note or not note.fresh(order.note, now):
+                del self._promised[uid]
+        seen_flying = selection.in_flight(pods, now, nominated=settings.nominate)
+        flying = {pod.uid: pod for pod in seen_flying}
+        return flying | {uid: _on_node(order) for uid, order in self._promised.items()}
+
+    def _plan(
+        self,
+        chosen: Sequence[Pod],
+        waited: Mapping[str, float],
+        flying: Mapping[str, Pod],
+        settings: PlannerSettings,
+        now: float,
+        *,
+        more: bool,
+        spare: bool,
+    ) -> Orders:
+        if not chosen:
+            self._unplaced = {}
+            return Orders()
+        started = time.monotonic()
+        snapshot, pods = self._cache.state()
+        # Since they were chosen, some may have been bound.
+        bound = [pod for pod in pods if pod.node_name]
+        waiting = {pod.uid for pod in pods if not pod.node_name and pod.waiting}
+        chosen = [pod for pod in chosen if pod.uid in waiting]
+        moving = [pod for pod in flying.values() if pod.uid in waiting]
+        planned = plan(
+            snapshot.with_pods(moving),
+            [*bound, *moving, *chosen],
+            self._settings.policy_of,
+            self._worker,
+            settings.solve_seconds,
+            patience=settings.place_seconds,
+            spare=spare or self._rest.due(),
+            favour=selection.favour(chosen, waited, settings.hold_seconds, settings.tenant_share),
+            expires_at=float(round(now + settings.plan_seconds)),
+            pools=settings.pools,
+        )
+        orders = self._orders(planned, chosen, waited, settings, more=more)
+        seconds = time.monotonic() - started
+        if not spare:
+            self._rest.note(planned.plan.engine)
+        self._metrics.planned(planned, seconds)
+        _log.info(
+            "%d of %d pods have a place, in %d waves, found by %s in %.2f s; %d more are on their way",
+            len(planned.plan.placements),
+            len(chosen),
+            len(orders.waves),
+            planned.plan.engine,
+            seconds,
+            len(moving),
+        )
+        if planned.failure:
+            _log.warning("the solvers did not better the plan: %s", planned.failure)
+        self._promised |= {order.pod.uid: order for order in orders.placed()}
+        self._unplaced = {} if more else orders.unplaced
+        return orders
+
+    def _orders(
+        self,
+        planned: Planned,
+        chosen: Sequence[Pod],
+        waited: Mapping[str, float],
+        settings: PlannerSettings,
+        *,
+        more: bool,
+    ) -> Orders:
+        pod_of = {pod.uid: pod for pod in chosen}
+        waves: dict[int, list[Order]] = {}
+        for each in planned.plan.placements:
+            written = Note(each.node, planned.plan.generation, planned.plan.expires_at, each.strict)
+            waves.setdefault(each.wave, []).append(Order(pod_of[each.uid], written))
+        named = {str(pod): pod for pod in chosen}
+        unplaced = {named[name].uid: (named[name], why) for name, why in planned.plan.unplaced.items()}
+        # An autoscaler does not look at pods that are held.
+        on_pools = [(named[name], pool) for name, pool in planned.pools.items() if named[name].gates]
+        overdue = _overdue(
+            [pod for pod, _ in unplaced.values() if str(pod) not in planned.pools], waited, settings
+        )
+        return Orders(
+            waves=[waves[number] for number in sorted(waves)],
+            let_go=[*overdue, *(pod for pod, _ in on_pools)],
+            overdue=overdue,
+            on_pools=on_pools,
+            unplaced=unplaced,
+            more=more,
+        )
+
+
+def _overdue(pods: Sequence[Pod], waited: Mapping[str, float], settings: PlannerSettings) -> list[Pod]:
+    """Only who is held can be let go."""
+    return [pod for pod in selection.overdue(pods, waited, settings.hold_seconds) if pod.gates]
+
+
+def waited_seconds(pod: Pod, now: float) -> float:
+    """By the API server's clock at its creation: any replica comes to the same."""
+    try:
+        return max(now - datetime.fromisoformat(pod.created).timestamp(), 0.0)
+    except ValueError:
+        return 0.0
+
+
+def _on_node(order: Order) -> Pod:
+    return msgspec.structs.replace(order.pod, node_name=order.note.node)

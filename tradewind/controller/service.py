@@ -1,0 +1,203 @@
+"""The life of the planner: a process of its own, so that nothing it does keeps a request waiting."""
+
+import asyncio
+import contextlib
+import gc
+import logging
+import time
+from collections.abc import Coroutine, Iterator
+from dataclasses import dataclass
+
+import uvloop
+from fastapi import FastAPI
+
+from tradewind.cluster.cache import News
+from tradewind.controller.batching import Collected, collect
+from tradewind.controller.floor_guard import FloorGuard
+from tradewind.controller.metrics import PlanMetrics
+from tradewind.controller.plan_events import PlanEvents
+from tradewind.controller.plan_writer import Outcome, PlanWriter
+from tradewind.controller.planning import Orders, Planning
+from tradewind.controller.release import LEASE
+from tradewind.kube.lease import Leader
+from tradewind.kube.writes import ApiWrites
+from tradewind.planner.worker import Worker
+from tradewind.runtime import identity
+from tradewind.runtime.assembly import Assembly
+from tradewind.runtime.probes import add_probes
+from tradewind.runtime.server import Server, attempt, serve
+from tradewind.version import VERSION
+
+# Nothing is asked of the cluster then: only whether a plan has run out, or a pod was held for too long.
+_LOOK_SECONDS = 1.0
+_SYNC_SECONDS = 0.1
+_FLOOR_SECONDS = 1.0
+# Whether pods are bound is looked at so often, and as time goes on after so much more of it.
+_BOUND_SECONDS = 0.02
+_BOUND_SHARE = 0.05
+# Full batches stay open for so many times the processor time of a plan: pods that are created, let go and
+# bound need the processor too.
+_REST_FACTOR = 4.0
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class PlannerOptions:
+    probe_host: str
+    probe_port: int
+    lease_seconds: float = 15.0
+    learn: bool = False
+    protect_floor: bool = False
+
+
+class PlannerService:
+    def __init__(self, options: PlannerOptions, parts: Assembly) -> None:
+        """Raise TradewindError for a cluster that is not live."""
+        self._options = options
+        self._parts = parts
+        self._api = parts.api("the planner")
+        self._metrics = PlanMetrics(parts.registry)
+        self._worker = Worker()
+        self._planning = Planning(parts.cache, parts.settings, self._worker, self._metrics)
+        self._leader = self._new_leader()
+        self._took = 0.0  # seconds of this process's own, by the newest plan
+        self._under_way: set[asyncio.Task[None]] = set()
+
+    def run(self) -> None:
+        """Plan until SIGINT or SIGTERM; raise TradewindError for a port that cannot be used."""
+        with contextlib.ExitStack() as cleanup:
+            probes = FastAPI(title="Tradewind planner", version=VERSION, redoc_url=None)
+            add_probes(probes, self._parts, self._parts.registry, self._parts.feed.observe)
+            server = Server(probes, self._options.probe_host, self._options.probe_port)
+            cleanup.callback(server.socket.close)
+            cleanup.enter_context(self._parts.started())
+            cleanup.callback(self._worker.close)
+            self._leader.start()
+            cleanup.callback(self._leader.stop)
+            gc.freeze()  # what the imports left stays: no look at it is worth its time
+            uvloop.run(self._run(server))
+
+    def _new_leader(self) -> Leader:
+        duration = self._options.lease_seconds
+        return Leader(
+            self._api,
+            identity.namespace(),
+            LEASE,
+            identity.identity(),
+            duration=duration,
+            retry=min(2.0, duration / 5),
+            on_change=self._on_leadership,
+        )
+
+    def _on_leadership(self, leading: bool) -> None:
+        self._metrics.leading.set(leading)
+        self._parts.cache.tell()
+
+    async def _run(self, server: Server) -> None:
+        async with ApiWrites(self._api, permitted=lambda: self._leader.leading) as writes:
+            writer = PlanWriter(writes, self._metrics)
+            events = PlanEvents(writes, self._metrics)
+            welcome = f"Tradewind plans for {self._parts.name}\n  look  {server.url}/metrics for Prometheus"
+            await serve([server], self._background(writer, events), welcome)
+            for task in self._under_way:
+                task.cancel()
+            await asyncio.gather(*self._under_way, return_exceptions=True)
+
+    def _background(self, writer: PlanWriter, events: PlanEvents) -> Iterator[Coroutine[None, None, None]]:
+        yield self._parts.follow_files()
+        yield self._parts.follow_prices()
+        if self._options.learn:
+            yield self._parts.follow_learned()
+        if self._options.protect_floor:
+            yield self._guard_floors()
+        yield self._plan(writer, events)
+
+    async def _guard_floors(self) -> None:
+        parts = self._parts
+        guard = FloorGuard(parts.cache, self._api, parts.settings.policy_of, self._metrics)
+        while True:
+            await asyncio.sleep(_FLOOR_SECONDS)
+            if self._leader.leading and parts.synced:
+                await attempt(guard.run)
+
+    async def _plan(self, writer: PlanWriter, events: PlanEvents) -> None:
+        seen = News()
+        while True:
+            if not self._parts.synced:
+                await asyncio.sleep(_SYNC_SECONDS)
+                continue
+            if self._leader.leading and self._worker.pid is None:
+                # So that no plan waits until the solvers are loaded.
+                await asyncio.to_thread(self._worker.start)
+            news, full = await self._collect(seen, writer)
+            try:
+                more = await self._round(writer, events, news=news != seen, pressed=full)
+            except Exception:  # noqa: BLE001  any defect at all: the next batch may do better
+                _log.exception("planning failed; it is tried again with the next batch")
+                more = False
+            seen = seen if more else news
+
+    async def _collect(self, seen: News, writer: PlanWriter) -> Collected:
+        """As soon as what came since is a batch, or after a while without."""
+        cache = self._parts.cache
+        news = await asyncio.to_thread(cache.wait_news, seen, _LOOK_SECONDS)
+        if news == seen or not cache.waiting():
+            return Collected(news, full=False)
+        batch, least = self._parts.settings.planner.batch, _REST_FACTOR * self._took
+        return await collect(cache, batch, seen, least=least, busy=lambda: writer.busy)
+
+    async def _round(self, writer: PlanWriter, events: PlanEvents, *, news: bool, pressed: bool) -> bool:
+        """Whether there is more to do at once."""
+        if not self._leader.leading or not self._parts.cache.waiting():
+            return False
+        orders = await asyncio.to_thread(self._decide, news=news, pressed=pressed and bool(self._under_way))
+        task = asyncio.create_task(self._carry_out(orders, writer, events))
+        self._under_way.add(task)
+        task.add_done_callback(self._under_way.discard)
+        return orders.more
+
+    def _decide(self, *, news: bool, pressed: bool) -> Orders:
+        started = time.thread_time()
+        orders = self._planning.decide(news=news, pressed=pressed)
+        self._took = time.thread_time() - started
+        return orders
+
+    async def _carry_out(self, orders: Orders, writer: PlanWriter, events: PlanEvents) -> None:
+        try:
+            await asyncio.gather(self._write(orders, writer), self._tell(orders, events))
+        except Exception:  # noqa: BLE001  any defect at all: what was not written is planned again
+            _log.exception("writing a plan failed")
+            self._planning.forget(order.pod.uid for order in orders.placed())
+
+    async def _write(self, orders: Orders, writer: PlanWriter) -> None:
+        started = time.monotonic()
+        settings = self._parts.settings.planner
+        outcomes = await writer.write(orders.waves, nominate=settings.nominate, wait_bound=self._bound)
+        written = {uid for uid, outcome in outcomes.items() if outcome is Outcome.WRITTEN}
+        self._planning.forget(outcomes.keys() - written)
+        await writer.unhold(orders.let_go)
+        if not written:
+            return
+        left = await self._bound(frozenset(written), settings.plan_seconds)
+        if not left:
+            self._metrics.binding_seconds.observe(time.monotonic() - started)
+        self._metrics.count_followed(
+            {order.pod.uid: order.note.node for order in orders.placed() if order.pod.uid in written},
+            {pod.uid: pod.node_name for pod in self._parts.cache.pods(written)},
+        )
+
+    async def _tell(self, orders: Orders, events: PlanEvents) -> None:
+        await events.unplaced(orders.unplaced.values())
+        await events.planned_on_pool(orders.on_pools)
+        await events.released(orders.overdue, self._parts.settings.planner.hold_seconds)
+
+    async def _bound(self, uids: frozenset[str], seconds: float) -> frozenset[str]:
+        """Those that are not, after so long. Not in a thread: each of many plans would take one."""
+        started = time.monotonic()
+        while (passed := time.monotonic() - started) < seconds:
+            uids = self._parts.cache.still_waiting(uids)
+            if not uids:
+                break
+            await asyncio.sleep(max(_BOUND_SECONDS, _BOUND_SHARE * passed))
+        return uids

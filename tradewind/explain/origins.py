@@ -1,0 +1,26 @@
+"""Says in an explanation where prices and rates come from, so that nobody takes an estimate for a price."""
+
+from collections.abc import Callable
+
+from tradewind.explain.explanation import Explanation
+from tradewind.market.quotes import Origin, Origins
+
+_MOST_NAMED = 3
+
+
+def with_origins(explanation: Explanation, origins_of: Callable[[str], Origins]) -> Explanation:
+    """The origins are those of now; the decision may be older."""
+    ranked = []
+    for each in explanation.ranked:
+        origins = origins_of(each.node)
+        told = {"price_from": str(origins.price), "interruption_rate_from": str(origins.interruption_rate)}
+        ranked.append(each.model_copy(update=told))
+    guessed = [each.node for each in ranked if each.price_from == Origin.ESTIMATED]
+    sentences = [*explanation.sentences, *([_estimated(guessed)] if guessed else [])]
+    return explanation.model_copy(update={"ranked": ranked, "sentences": sentences})
+
+
+def _estimated(nodes: list[str]) -> str:
+    named = ", ".join(nodes[:_MOST_NAMED])
+    more = f" and {len(nodes) - _MOST_NAMED} more" if len(nodes) > _MOST_NAMED else ""
+    return f"No source knows the price of {named}{more}; it is estimated from similar nodes."

@@ -1,0 +1,145 @@
+"""An explanation as text for a terminal."""
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from tradewind.explain.comparison import decimals_of, dollars
+from tradewind.explain.explanation import Candidates, Explanation, Ranked, RejectedBy, RejectedNode
+
+_NARROWEST, _WIDEST = 80, 120
+_GAP = "  "
+_SHORT_NAME = 16
+_LONGEST_BAR = 20
+_EXAMPLES = 5
+
+
+class _Column(NamedTuple):
+    heading: Sequence[str]  # lines; the last stands right above the cells
+    cells: Sequence[str]
+    right: bool = True
+
+    @property
+    def width(self) -> int:
+        return max(len(line) for line in (*self.heading, *self.cells))
+
+
+def text(explanation: Explanation, columns: int) -> str:
+    width = min(max(columns, _NARROWEST), _WIDEST)
+    parts = ["\n".join(textwrap.fill(sentence, width) for sentence in explanation.sentences)]
+    if explanation.ranked:
+        parts.append("\n".join(_ranking(explanation, width)))
+    if explanation.candidates and explanation.candidates.rejected:
+        parts.append("\n".join(_rejections(explanation.candidates, width)))
+    parts.append(textwrap.fill(_circumstances(explanation), width))
+    return "\n\n".join(parts)
+
+
+def _ranking(explanation: Explanation, width: int) -> Iterator[str]:
+    """The scorers side by side, those that tell the nodes apart most first, as many as there is room for."""
+    ranked = explanation.ranked
+    telling = sorted(
+        (scorer for scorer in ranked[0].terms if _spread(ranked, scorer)),
+        key=lambda scorer: -_spread(ranked, scorer),
+    )
+    fixed = [_rank(ranked, explanation.placed_on), *_numbers(ranked)]
+    scorers = [_scorer(ranked, scorer, explanation.weights[scorer]) for scorer in telling]
+    name_width = min(_SHORT_NAME, max(len(each.node) for each in ranked))
+    while scorers and width < _total_width([*fixed, *scorers]) + len(_GAP) + name_width:
+        scorers.pop()
+    names = _names(ranked, width - len(_GAP) - _total_width([*fixed, *scorers]))
+    yield f"Ranked: {len(ranked):,} of {explanation.ranked_count:,}, by the sum of the weighted scores"
+    yield from _lines([fixed[0], names, *fixed[1:], *scorers])
+    if telling[len(scorers) :]:
+        yield f"No room for {', '.join(telling[len(scorers) :])}."
+    same = [scorer for scorer in ranked[0].terms if scorer not in telling]
+    if same and len(ranked) > 1:
+        yield f"The same on all of them: {', '.join(same)}."
+    if any(each.node == explanation.placed_on for each in ranked):
+        yield "* is where the pod is."
+
+
+def _spread(ranked: Sequence[Ranked], scorer: str) -> float:
+    weighted = [each.terms[scorer].weighted for each in ranked]
+    return max(weighted) - min(weighted)
+
+
+def _rank(ranked: Sequence[Ranked], placed_on: str | None) -> _Column:
+    return _Column(["#"], [f"{'*' if each.node == placed_on else ''}{each.rank:,}" for each in ranked])
+
+
+def _names(ranked: Sequence[Ranked], room: int) -> _Column:
+    return _Column(["node"], [_shortened(each.node, room) for each in ranked], right=False)
+
+
+def _numbers(ranked: Sequence[Ranked]) -> list[_Column]:
+    costs = [each.dollars_an_hour for each in ranked]
+    decimals = max((decimals_of(cost) for cost in costs if cost is not None), default=0)
+    return [
+        _Column(["$/h"], ["?" if cost is None else f"{cost:.{decimals}f}" for cost in costs]),
+        _Column(["level"], [str(each.level) for each in ranked]),
+        _Column(["total"], [f"{each.total:.3f}" for each in ranked]),
+    ]
+
+
+def _scorer(ranked: Sequence[Ranked], scorer: str, weight: float) -> _Column:
+    cells = [f"{each.terms[scorer].weighted:.3f}" for each in ranked]
+    return _Column([*scorer.split("_"), f"x {weight:g}"], cells)
+
+
+def _shortened(name: str, room: int) -> str:
+    """The ends of a name tell nodes apart, the middle is the same on all of a pool."""
+    if len(name) <= room:
+        return name
+    end = (room - 2) // 2
+    return f"{name[: room - 2 - end]}..{name[-end:]}"
+
+
+def _total_width(columns: Sequence[_Column]) -> int:
+    return sum(column.width for column in columns) + len(_GAP) * (len(columns) - 1)
+
+
+def _lines(columns: Sequence[_Column]) -> Iterator[str]:
+    height = max(len(column.heading) for column in columns)
+    padded = [[*[""] * (height - len(column.heading)), *column.heading, *column.cells] for column in columns]
+    for line in zip(*padded, strict=True):
+        cells = zip(line, columns, strict=True)
+        aligned = (text.rjust(each.width) if each.right else text.ljust(each.width) for text, each in cells)
+        yield _GAP.join(aligned).rstrip()
+
+
+def _rejections(candidates: Candidates, width: int) -> Iterator[str]:
+    """A histogram by reason; a full bar is all candidates."""
+    yield f"Rejected: {candidates.count - candidates.passed:,} of {candidates.count:,}"
+    digits = len(f"{max(each.count for each in candidates.rejected):,}")
+    for each in sorted(candidates.rejected, key=lambda one: -one.count):
+        bar = "#" * max(1, round(_LONGEST_BAR * each.count / candidates.count))
+        head = f"{each.count:>{digits},}{_GAP}{bar:<{_LONGEST_BAR}}{_GAP}"
+        indent = " " * len(head)
+        yield textwrap.fill(f"{head}{each.reason}{_detail(each)}", width, subsequent_indent=indent)
+        yield textwrap.fill(_examples(each), width, initial_indent=indent, subsequent_indent=indent)
+
+
+def _detail(rejected: RejectedBy) -> str:
+    short = ", ".join(f"{resource} on {count:,}" for resource, count in rejected.short_of.items())
+    return f" ({': '.join(part for part in (rejected.rule, short) if part)})" if rejected.rule else ""
+
+
+def _examples(rejected: RejectedBy) -> str:
+    named = [_priced(each) for each in rejected.examples[:_EXAMPLES]]
+    more = rejected.count - len(named)
+    return ", ".join(named) + (f" and {more:,} more" if more else "")
+
+
+def _priced(node: RejectedNode) -> str:
+    return node.node if node.dollars_an_hour is None else f"{node.node} ({dollars(node.dollars_an_hour)})"
+
+
+def _circumstances(explanation: Explanation) -> str:
+    parts = []
+    if explanation.origin == "decision":
+        times = "once" if explanation.attempts == 1 else f"{explanation.attempts:,} times"
+        parts.append(f"Decided {explanation.decided_at:%Y-%m-%d %H:%M:%S} UTC; kube-scheduler asked {times}.")
+    if explanation.workload_class is not None:
+        parts.append(f"Workload class: {explanation.workload_class}.")
+    return " ".join(parts)

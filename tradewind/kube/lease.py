@@ -1,0 +1,262 @@
+"""One leader among several processes, by a Lease of coordination.k8s.io.
+
+No clock of another machine is trusted: a Lease is free when nobody has claimed it, or when its record has not
+changed for its duration by the watching process' own clock. The holder counts from before it sends a renewal,
+and stops leading a while before anybody else may start. Every write names the version that it has read, so of
+two that claim a Lease at once one is refused. See docs/adr/0013 for why the official client's election is not
+used.
+"""
+
+import logging
+import math
+import random
+import threading
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from http import HTTPStatus
+from typing import Any
+
+import msgspec
+from kubernetes.client import ApiClient, CoordinationV1Api
+from kubernetes.client.exceptions import ApiException
+from kubernetes.config import ConfigException
+from urllib3.exceptions import HTTPError
+
+from tradewind.errors import ApiError, TradewindError
+
+# A silent API server leaves time for a second try before the deadline of the defaults.
+_REQUEST_SECONDS = 5.0
+_LEAST_REQUEST_SECONDS = 0.1
+_NEVER = -math.inf
+_ABSENT = frozenset({HTTPStatus.NOT_FOUND})
+_CHANGED = frozenset({HTTPStatus.CONFLICT})
+
+_log = logging.getLogger(__name__)
+
+
+class LeaseSpec(msgspec.Struct, frozen=True, rename="camel"):
+    holder_identity: str | None = None
+    lease_duration_seconds: int | None = None
+    acquire_time: str | None = None
+    renew_time: str | None = None
+    lease_transitions: int | None = None
+
+
+class _Metadata(msgspec.Struct, rename="camel"):
+    resource_version: str
+
+
+class Lease(msgspec.Struct):
+    metadata: _Metadata
+    spec: LeaseSpec = LeaseSpec()
+
+
+_decoder = msgspec.json.Decoder(Lease)
+
+
+class LeaseStore:
+    """One Lease in the API server; raises ApiError for everything that goes wrong."""
+
+    def __init__(self, api: ApiClient, namespace: str, name: str) -> None:
+        # A client of its own: a request that is repeated behind our back would outlast its deadline.
+        own = ApiClient(api.configuration)
+        own.rest_client.pool_manager.connection_pool_kw["retries"] = False
+        self._api = CoordinationV1Api(own)
+        self._namespace = namespace
+        self._name = name
+
+    def __str__(self) -> str:
+        return f"Lease {self._namespace}/{self._name}"
+
+    def read(self, seconds: float = _REQUEST_SECONDS) -> Lease | None:
+        """None where there is none."""
+        return self._request(
+            self._api.read_namespaced_lease, self._name, self._namespace, seconds=seconds, unless=_ABSENT
+        )
+
+    def create(self, spec: LeaseSpec, seconds: float) -> Lease | None:
+        """None where another was faster."""
+        body = {"metadata": {"name": self._name}, "spec": msgspec.to_builtins(spec)}
+        return self._request(
+            self._api.create_namespaced_lease, self._namespace, body, seconds=seconds, unless=_CHANGED
+        )
+
+    def replace(self, lease: Lease, spec: LeaseSpec, seconds: float) -> Lease | None:
+        """None where the lease is no longer what was read."""
+        metadata = {"resourceVersion": lease.metadata.resource_version}
+        body = {"metadata": metadata, "spec": msgspec.to_builtins(spec)}
+        return self._request(
+            self._api.patch_namespaced_lease,
+            self._name,
+            self._namespace,
+            body,
+            seconds=seconds,
+            unless=_ABSENT | _CHANGED,
+        )
+
+    def close(self) -> None:
+        self._api.api_client.close()
+
+    def _request(
+        self, verb: Callable[..., Any], *arguments: Any, seconds: float, unless: frozenset[HTTPStatus]
+    ) -> Lease | None:
+        try:
+            response = verb(*arguments, _preload_content=False, _request_timeout=seconds)
+            return _decoder.decode(response.data)
+        except ApiException as error:
+            if error.status in unless:
+                return None
+            raise ApiError(f"{self}: the API server answers {error.status} {error.reason}") from error
+        except (HTTPError, OSError, ConfigException, msgspec.MsgspecError) as error:
+            raise ApiError(f"{self}: {error}") from error
+
+
+class Leader:
+    """A candidate, in a thread of its own from `start` to `stop`.
+
+    `identity` belongs to one process at a time; a process that comes back with it leads again at once.
+    `on_change` is called in that thread, with whether it leads now.
+    """
+
+    def __init__(
+        self,
+        api: ApiClient,
+        namespace: str,
+        name: str,
+        identity: str,
+        *,
+        duration: float = 15.0,  # seconds without a renewal after which another may lead
+        renew: float | None = None,  # seconds without a renewal after which we no longer lead; 2/3 of that
+        retry: float = 2.0,  # seconds between two renewals, or two looks
+        on_change: Callable[[bool], None] | None = None,
+    ) -> None:
+        self._renew = duration * 2 / 3 if renew is None else renew
+        if not (identity and 0 < retry < self._renew < duration):
+            raise TradewindError(
+                f"a leader needs an identity and 0 < retry < renew < duration, "
+                f'not "{identity}", {retry}, {self._renew}, {duration}'
+            )
+        self.identity = identity
+        self.trouble = ""  # the last failure, while it lasts
+        self._duration = math.ceil(duration)  # the API knows whole seconds only
+        self._retry = retry
+        self._on_change = on_change
+        self._store = LeaseStore(api, namespace, name)
+        self._seen: Lease | None = None
+        self._seen_at = _NEVER
+        self._leading_until = _NEVER
+        self._told = False
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"lease-{name}", daemon=True)
+
+    @property
+    def leading(self) -> bool:
+        """By our own clock: also right while the API server hangs."""
+        return time.monotonic() < self._leading_until
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Leads no longer when this returns, and the Lease is free if the API server can be reached."""
+        self._stopping.set()
+        if self._thread.is_alive():
+            self._thread.join()
+        self._store.close()
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            self._guarded(self._round)
+            self._tell()
+            self._stopping.wait(self._pause())
+            self._tell()
+        self._leading_until = _NEVER
+        self._tell()
+        self._guarded(self._give_up)
+
+    def _guarded(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+            self.trouble = ""
+        except ApiError as error:
+            if not self.trouble:
+                _log.warning("%s; tried again every %.0f s", error, self._retry)
+            self.trouble = str(error)
+        except Exception as error:  # noqa: BLE001  a dead thread would never lead again, in silence
+            self.trouble = str(error)
+            _log.exception("%s: a failure of our own", self._store)
+
+    def _pause(self) -> float:
+        """Not longer than we lead, so that the end of that is told in time; varied against lockstep."""
+        pause = self._retry * random.uniform(1, 1.2)  # noqa: S311  no secret
+        return min(pause, max(0.0, self._leading_until - time.monotonic())) if self._told else pause
+
+    def _round(self) -> None:
+        if not self._ours():
+            self._look()
+            if not self._free():
+                self._leading_until = _NEVER
+                return
+        self._claim()
+
+    def _look(self) -> None:
+        before = self._seen
+        self._seen = self._store.read(self._patience())
+        if self._seen is None or before is None or self._seen.spec != before.spec:
+            self._seen_at = time.monotonic()
+
+    def _ours(self) -> bool:
+        return self._seen is not None and self._seen.spec.holder_identity == self.identity
+
+    def _free(self) -> bool:
+        if self._seen is None or not self._seen.spec.holder_identity or self._ours():
+            return True
+        duration = self._seen.spec.lease_duration_seconds or self._duration
+        return time.monotonic() >= self._seen_at + duration
+
+    def _claim(self) -> None:
+        """Take, or renew; who holds the Lease need not look first, for a stale claim is refused."""
+        started = time.monotonic()
+        if self._seen is None:
+            self._seen = self._store.create(self._record(), self._patience())
+        else:
+            self._seen = self._store.replace(self._seen, self._record(), self._patience())
+        if self._seen is not None:
+            self._leading_until = started + self._renew
+
+    def _record(self) -> LeaseSpec:
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        old = self._seen.spec if self._seen else LeaseSpec()
+        renewed = self._ours()
+        return LeaseSpec(
+            holder_identity=self.identity,
+            lease_duration_seconds=self._duration,
+            acquire_time=old.acquire_time if renewed else now,
+            renew_time=now,
+            lease_transitions=(old.lease_transitions or 0) + (0 if renewed or not self._seen else 1),
+        )
+
+    def _give_up(self) -> None:
+        if self._seen is not None and self._ours():
+            free = msgspec.structs.replace(self._seen.spec, holder_identity=None)
+            self._store.replace(self._seen, free, _REQUEST_SECONDS)
+            self._seen = None
+
+    def _patience(self) -> float:
+        """A request ends, one way or the other, before we would have to say that we no longer lead."""
+        left = self._leading_until - time.monotonic()
+        return min(_REQUEST_SECONDS, max(left, _LEAST_REQUEST_SECONDS)) if left > 0 else _REQUEST_SECONDS
+
+    def _tell(self) -> None:
+        leading = self.leading
+        if leading == self._told:
+            return
+        self._told = leading
+        _log.info("%s: %s %s", self._store, self.identity, "leads" if leading else "no longer leads")
+        if self._on_change is None:
+            return
+        try:
+            self._on_change(leading)
+        except Exception:  # noqa: BLE001  any defect at all; it is logged with its trace
+            _log.exception("%s: a failure of whoever wants to know", self._store)

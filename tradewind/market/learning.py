@@ -1,0 +1,122 @@
+"""Watches nodes come and go, and tells the market how often those of a pool are taken away."""
+
+import logging
+import time
+from collections.abc import Callable
+
+from tradewind.cluster.cache import Cache
+from tradewind.cluster.table import NodeTable
+from tradewind.errors import ApiError
+from tradewind.market.learned import Learner
+from tradewind.market.market import Market
+from tradewind.market.memory import MarketMemory
+from tradewind.market.metrics import MarketMetrics
+from tradewind.market.recall import MarketRecall
+
+# Without news, time still passes: exposure grows and old interruptions fade.
+_LOOK_SECONDS = 60.0
+# The state is a sum over time that goes on from any moment, so that rare writes lose next to nothing.
+_WRITE_SECONDS = 600.0
+_WRITE_AFTER_NEWS_SECONDS = 10.0
+
+LEASE = "tradewind-market"
+
+_log = logging.getLogger(__name__)
+
+
+class MarketLearning:
+    """Learns and writes while it leads; any other replica reads what the leader has written."""
+
+    def __init__(
+        self,
+        market: Market,
+        cache: Cache,
+        memory: MarketMemory,
+        metrics: MarketMetrics,
+        *,
+        offer: Callable[[], None],
+        leading: Callable[[], bool],
+    ) -> None:
+        """`offer` brings what the market has learned into the cluster state."""
+        self._offer = offer
+        self._leading = leading
+        self._market = market
+        self._cache = cache
+        self._memory = memory
+        self._metrics = metrics
+        self._recall = MarketRecall(market, memory, offer)
+        self._learner: Learner | None = None  # while it leads, and has read what was kept
+        self._seen: NodeTable | None = None
+        self._next_look = 0.0
+        self._next_write = 0.0
+
+    def run(self) -> None:
+        """One round; nothing if no node has changed and it is too early for anything else."""
+        leading = self._leading()
+        self._metrics.learning_leader.set(leading)
+        if not leading:
+            self._learner = None
+            self._recall.run()
+            return
+        learner = self._learner or self._take_over()
+        if learner is not None:
+            self._learn(learner)
+
+    def save(self) -> None:
+        """Before the end: whoever leads next goes on from here."""
+        if self._learner is not None and self._learner.at is not None and self._leading():
+            self._keep(self._learner)
+
+    def _learn(self, learner: Learner) -> None:
+        now = time.monotonic()
+        learner.half_life_hours = self._market.settings.learned.half_life_hours
+        nodes = self._cache.snapshot().nodes.cluster.table
+        if nodes is not self._seen or now >= self._next_look:
+            self._seen, self._next_look = nodes, now + _LOOK_SECONDS
+            if self._look(learner, nodes):
+                self._next_write = min(self._next_write, now + _WRITE_AFTER_NEWS_SECONDS)
+        if now >= self._next_write:
+            self._next_write = now + _WRITE_SECONDS
+            self._keep(learner)
+
+    def _take_over(self) -> Learner | None:
+        """Go on from the last write, with the nodes that were there then: what is gone since is news."""
+        try:
+            memory = self._memory.read()
+        except ApiError as error:
+            if time.monotonic() >= self._next_look:
+                self._next_look = time.monotonic() + _LOOK_SECONDS
+                _log.warning("nothing is learned before it is known what was learned already: %s", error)
+            return None
+        learner = Learner(self._market.settings.learned.half_life_hours)
+        if memory is not None:
+            learner.restore(memory)
+            _log.info("remembered the interruptions of %d pools", len(memory.pools))
+        self._learner = learner
+        self._next_look = 0.0
+        self._next_write = time.monotonic() + _WRITE_AFTER_NEWS_SECONDS
+        return learner
+
+    def _look(self, learner: Learner, nodes: NodeTable) -> bool:
+        """Whether an interruption was news."""
+        sightings = self._market.sightings(nodes.nodes)
+        news = learner.observe(time.time(), sightings)
+        self._market.learn(learner.evidence)
+        if news:
+            self._offer()
+            self._metrics.interruptions.inc(news)
+            _log.info("%d nodes are being taken away, or were", news)
+        return news > 0
+
+    def _keep(self, learner: Learner) -> None:
+        """Read first: one who led before may have written once more, or somebody by hand."""
+        try:
+            kept = self._memory.read()
+        except ApiError as error:
+            _log.warning("what was learned is not kept for now: %s", error)
+            self._metrics.memory_writes.labels("failed").inc()
+            return
+        if kept is not None:
+            learner.merge(kept)
+            self._market.learn(learner.evidence)
+        self._memory.write(learner.state())

@@ -1,0 +1,38 @@
+"""What the market tells Prometheus."""
+
+from prometheus_client import CollectorRegistry, Counter, Gauge
+
+
+class MarketMetrics:
+    def __init__(self, registry: CollectorRegistry | None = None) -> None:
+        self.registry = registry or CollectorRegistry()
+        self.coverage = self._gauge(
+            "market_coverage_ratio",
+            "Share of nodes whose price or rate comes from here.",
+            "quantity",
+            "source",
+        )
+        self.age = self._gauge(
+            "market_age_seconds", "Time since a source of prices and rates last had a word.", "source"
+        )
+        self.refused = self._counter(
+            "market_refused", "Absurd prices and rates that were not taken, by source.", "source"
+        )
+        self.polls = self._counter("market_polls", "Rounds of queries to Prometheus.", "outcome")
+        self.table_reloads = self._counter("price_table_reloads", "Price tables read by result.", "result")
+        self.interruptions = self._counter("interruptions", "Nodes seen to be taken away.")
+        self.memory_writes = self._counter(
+            "learned_rates_writes", "Learned rates written by result.", "result"
+        )
+        self.learning_leader = self._gauge(
+            "learning_leader", "1 in the replica that learns and writes, 0 in those that read."
+        )
+        self.cost = self._gauge(
+            "cost_dollars_per_hour", "Estimated cost of nodes: all, used (more than daemons), idle.", "nodes"
+        )
+
+    def _counter(self, name: str, text: str, *labels: str) -> Counter:
+        return Counter(f"tradewind_{name}", text, labels, registry=self.registry)
+
+    def _gauge(self, name: str, text: str, *labels: str) -> Gauge:
+        return Gauge(f"tradewind_{name}", text, labels, registry=self.registry)

@@ -1,0 +1,148 @@
+"""Prices and rates of nodes from a Prometheus server, by queries of the user's choice."""
+
+import math
+import time
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
+
+import msgspec
+import urllib3
+
+from tradewind.errors import PriceSourceError
+from tradewind.market.quotes import Quote
+from tradewind.market.settings import PrometheusSettings
+
+_MOST_BYTES = 64 * 2**20
+_CHUNK_BYTES = 2**16
+_MOST_SHOWN = 200  # characters of what a server says about a failure
+_OK = 200
+
+
+class _Series(msgspec.Struct):
+    metric: dict[str, str]
+    value: tuple[float, str]
+
+
+class _Vector(msgspec.Struct, rename="camel"):
+    result_type: str
+    result: list[msgspec.Raw]
+
+
+class _Answer(msgspec.Struct):
+    status: str
+    data: _Vector | None = None
+    error: str = ""
+
+
+class Answers(NamedTuple):
+    samples: Mapping[str, Mapping[str, float]]  # field of a quote to node to number, NaN for nonsense
+    errors: tuple[str, ...]
+
+
+_answer_decoder = msgspec.json.Decoder(_Answer)
+_series_decoder = msgspec.json.Decoder(_Series)
+
+
+class Prometheus:
+    def __init__(self, settings: PrometheusSettings) -> None:
+        """Raise PriceSourceError for certificates that cannot be read."""
+        self._settings = settings
+        self._queries = {
+            field: query for field in Quote._fields if (query := getattr(settings, field)) is not None
+        }
+        try:
+            self._pool = urllib3.PoolManager(retries=False, maxsize=1, **_tls(settings))
+        except OSError as error:
+            raise PriceSourceError(f"certificates for {settings.url}: {error}") from error
+
+    def ask(self) -> Answers:
+        """Every query once; one that fails does not spoil the others."""
+        samples: dict[str, Mapping[str, float]] = {}
+        errors: list[str] = []
+        for field, query in self._queries.items():
+            try:
+                samples[field] = self._samples(query)
+            except PriceSourceError as error:
+                errors.append(f"{field}: {error}")
+        return Answers(samples, tuple(errors))
+
+    def close(self) -> None:
+        self._pool.clear()
+
+    def _samples(self, query: str) -> Mapping[str, float]:
+        try:
+            status, body = self._fetch(query)
+            answer = _answer_decoder.decode(body)
+        except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
+            raise PriceSourceError(f"asking {self._settings.url}: {error}") from error
+        if status != _OK or answer.status != "success" or answer.data is None:
+            raise PriceSourceError(f"{self._settings.url} says {status} {answer.error[:_MOST_SHOWN]}")
+        if answer.data.result_type != "vector":
+            raise PriceSourceError(f"the query {query} gives a {answer.data.result_type}, not a vector")
+        return self._by_node(answer.data)
+
+    def _fetch(self, query: str) -> tuple[int, bytes]:
+        """The server gives up a little earlier than we do, so that it can say so."""
+        seconds = self._settings.timeout_seconds
+        end = time.monotonic() + seconds
+        response = self._pool.request(
+            "POST",
+            f"{self._settings.url}/api/v1/query",
+            body=urlencode({"query": query, "timeout": f"{max(1, int(seconds * 900))}ms"}),
+            headers={"Content-Type": "application/x-www-form-urlencoded", **self._authorization()},
+            timeout=urllib3.Timeout(total=seconds),
+            preload_content=False,
+            redirect=False,
+        )
+        try:
+            body = bytearray()
+            while chunk := response.read1(_CHUNK_BYTES):  # whatever is there, so that the clock is looked at
+                body += chunk
+                if len(body) > _MOST_BYTES or time.monotonic() > end:
+                    raise PriceSourceError(f"{self._settings.url}: an answer too long, or too slow")
+        finally:
+            response.close()  # not drained: whatever is left must not be waited for
+        return response.status, bytes(body)
+
+    def _authorization(self) -> dict[str, str]:
+        """Read each time: tokens of service accounts are replaced while we run."""
+        if self._settings.bearer_token_file is None:
+            return {}
+        token = self._settings.bearer_token_file.read_text(encoding="ascii").strip()
+        return {"Authorization": f"Bearer {token}"}
+
+    def _by_node(self, vector: _Vector) -> Mapping[str, float]:
+        found: dict[str, float] = {}
+        for raw in vector.result:
+            try:
+                series = _series_decoder.decode(raw)
+            except msgspec.MsgspecError as error:
+                raise PriceSourceError(f"{self._settings.url}: {error}") from error
+            name = next(
+                (series.metric[key] for key in self._settings.node_labels if key in series.metric), ""
+            )
+            if name:
+                # Two series of one node, one of an exporter that is gone: never too cheap, never too safe.
+                found[name] = max(_number(series.value[1]), found.get(name, -math.inf))
+        return found
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
+def _tls(settings: PrometheusSettings) -> dict[str, Any]:
+    """Checked here, because urllib3 would complain only when it connects."""
+    files = {
+        "ca_certs": settings.ca_file,
+        "cert_file": settings.cert_file,
+        "key_file": settings.key_file,
+    }
+    for path in files.values():
+        if path is not None:
+            path.read_bytes()
+    return {key: str(path) for key, path in files.items() if path is not None}

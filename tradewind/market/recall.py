@@ -1,0 +1,51 @@
+"""Keeps a market in step with what another process, the leader, has learned and kept."""
+
+import logging
+import time
+from collections.abc import Callable
+
+from tradewind.errors import ApiError
+from tradewind.market.learned import Memory
+from tradewind.market.market import Market
+from tradewind.market.memory import MarketMemory
+
+# The leader writes some seconds after an interruption, and otherwise rarely.
+_READ_SECONDS = 10.0
+
+_log = logging.getLogger(__name__)
+
+
+class MarketRecall:
+    """Only reads."""
+
+    def __init__(self, market: Market, memory: MarketMemory, offer: Callable[[], None]) -> None:
+        """`offer` brings what the market has learned into the cluster state."""
+        self._market = market
+        self._memory = memory
+        self._offer = offer
+        self._taken: Memory | None = None
+        self._next_read = 0.0
+        self._trouble = ""
+
+    def run(self) -> None:
+        """One round; nothing if it is too early for another look."""
+        if time.monotonic() < self._next_read:
+            return
+        self._next_read = time.monotonic() + _READ_SECONDS
+        memory = self._read()
+        if memory is None or memory == self._taken:
+            return
+        self._taken = memory
+        self._market.learn(memory.evidence)
+        self._offer()
+
+    def _read(self) -> Memory | None:
+        try:
+            memory = self._memory.read()
+        except ApiError as error:
+            if str(error) != self._trouble:
+                _log.warning("what others have learned is not known for now: %s", error)
+            self._trouble = str(error)
+            return None
+        self._trouble = ""
+        return memory

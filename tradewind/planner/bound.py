@@ -1,0 +1,167 @@
+"""The price below which no plan for these pods can be, from a linear programme.
+
+It lets pods and nodes be divided and forgets what ties pods to each other, so the true best lies above it.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from ortools.linear_solver import pywraplp  # type: ignore[import-untyped]
+
+from tradewind.planner.problem import Amounts, Assignment, Floats, Mask, Problem, placed_counts
+
+# Variables up to which the programme is solved as it is; beyond, alike classes are lumped.
+_WHOLE = 60_000
+# How finely: requests within a tenth, in steps of their logarithm. For guidance a coarser look is enough.
+_FINE = 0.1
+_COARSE = 0.4
+
+
+@dataclass(frozen=True, eq=False)
+class Relaxation:
+    """Nodes in groups of equals, classes in lumps of near equals, and what the linear programme does."""
+
+    groups: tuple[tuple[int, ...], ...]  # rows
+    opened: Floats  # (G,) how many of each group are paid for, in parts
+    lump_of: Mapping[int, int]  # by class
+    flow: Floats  # (L, G) pods of each lump on each group, in parts
+    price: float  # dollars an hour, of the nodes that were not in use before
+
+
+def lower_bound(problem: Problem, assignment: Assignment, seconds: float) -> float:
+    """Dollars an hour of all nodes in use, for the pods that the assignment places."""
+    kept = float(problem.price[problem.in_use].sum())
+    if not assignment:
+        return kept
+    relaxed = relax(problem, placed_counts(problem, assignment), seconds, guidance=False)
+    return kept + (relaxed.price if relaxed is not None else 0.0)
+
+
+def relax(problem: Problem, counts: Sequence[int], seconds: float, *, guidance: bool) -> Relaxation | None:
+    """None where the solver does not finish in time.
+
+    As a bound a lump asks for the least that any of its classes does, and all of them together for their sum;
+    as guidance for their mean.
+    """
+    groups = node_groups(problem)
+    rows = [group[0] for group in groups]
+    used = [index for index, count in enumerate(counts) if count]
+    allowed = np.array([problem.classes[i].allowed[rows] for i in used])
+    requests = np.array([problem.classes[i].requests for i in used])
+    step = _COARSE if guidance else _FINE if allowed.sum() > _WHOLE else 0.0
+    lumps = _lumps(allowed, requests, step)
+    pods = np.array([counts[index] for index in used])
+    demand = [int(pods[lump].sum()) for lump in lumps]
+    asked = np.array(
+        [
+            np.average(requests[lump], axis=0, weights=pods[lump]) if guidance else requests[lump].min(axis=0)
+            for lump in lumps
+        ]
+    )
+    solved = _Programme(problem, groups, np.array([allowed[lump[0]] for lump in lumps]), asked, demand)
+    found = solved.solve((pods[:, None] * requests).sum(axis=0), seconds)
+    if found is None:
+        return None
+    opened, flow, price = found
+    lump_of = {used[i]: number for number, lump in enumerate(lumps) for i in lump}
+    return Relaxation(tuple(map(tuple, groups)), opened, lump_of, flow, price)
+
+
+def node_groups(problem: Problem) -> list[list[int]]:
+    """Nodes that are alike to the linear programme."""
+    allowed = np.packbits(np.array([each.allowed for each in problem.classes], np.bool_), axis=0)
+    columns = np.concatenate(
+        [
+            problem.free.T.copy().view(np.uint8).reshape(len(problem.node_names), -1),
+            np.ascontiguousarray(np.where(problem.in_use, 0.0, problem.price)).view(np.uint8).reshape(-1, 8),
+            allowed.T.reshape(len(problem.node_names), -1),
+        ],
+        axis=1,
+    )
+    found: dict[bytes, list[int]] = defaultdict(list)
+    for row, column in enumerate(np.ascontiguousarray(columns)):
+        found[column.tobytes()].append(row)
+    return list(found.values())
+
+
+def _lumps(allowed: Mask, requests: Amounts, step: float) -> list[list[int]]:
+    """Classes that may go to the same nodes and whose requests are in the same step; 0 keeps all apart."""
+    if not step:
+        return [[index] for index in range(len(requests))]
+    steps = np.floor(np.log(np.maximum(requests, 1)) / step).astype(np.int64)
+    found: dict[tuple[bytes, bytes], list[int]] = defaultdict(list)
+    for index in range(len(requests)):
+        found[allowed[index].tobytes(), steps[index].tobytes()].append(index)
+    return list(found.values())
+
+
+class _Programme:
+    def __init__(
+        self,
+        problem: Problem,
+        groups: list[list[int]],
+        allowed: Mask,
+        requests: Floats,
+        demand: Sequence[int],
+    ) -> None:
+        self._problem = problem
+        self._groups = groups
+        self._allowed = allowed
+        self._requests = requests
+        self._demand = demand
+        # Bytes and cores in one programme: each resource in parts of the largest node.
+        self._scale = np.maximum(problem.free.max(axis=1, initial=1).astype(np.float64), 1.0)
+        self._solver = pywraplp.Solver.CreateSolver("GLOP")
+
+    def solve(self, total: Amounts, seconds: float) -> tuple[Floats, Floats, float] | None:
+        solver = self._solver
+        solver.SetTimeLimit(max(int(seconds * 1000), 1))
+        opened = self._opened()
+        capacity = self._capacities(opened, total)
+        flow = self._flows(capacity)
+        if solver.Solve() != pywraplp.Solver.OPTIMAL:
+            return None
+        flows = np.zeros(self._allowed.shape)
+        for (index, at), variable in flow.items():
+            flows[index, at] = variable.solution_value()
+        numbers = np.array([each.solution_value() for each in opened])
+        return numbers, flows, float(solver.Objective().Value())
+
+    def _opened(self) -> list[Any]:
+        objective = self._solver.Objective()
+        objective.SetMinimization()
+        opened = []
+        for group in self._groups:
+            paid = bool(self._problem.in_use[group[0]])
+            number = self._solver.NumVar(len(group) if paid else 0, len(group), "")
+            objective.SetCoefficient(number, 0.0 if paid else float(self._problem.price[group[0]]))
+            opened.append(number)
+        return opened
+
+    def _capacities(self, opened: list[Any], total: Amounts) -> dict[tuple[int, int], Any]:
+        capacity: dict[tuple[int, int], Any] = {}
+        for resource in np.flatnonzero(total).tolist():
+            scale = float(self._scale[resource])
+            enough = self._solver.Constraint(float(total[resource]) / scale, self._solver.infinity())
+            for at, group in enumerate(self._groups):
+                free = float(max(self._problem.free[resource, group[0]], 0)) / scale
+                limit = capacity[at, resource] = self._solver.Constraint(-self._solver.infinity(), 0)
+                limit.SetCoefficient(opened[at], -free)
+                enough.SetCoefficient(opened[at], free)
+        return capacity
+
+    def _flows(self, capacity: dict[tuple[int, int], Any]) -> dict[tuple[int, int], Any]:
+        flow: dict[tuple[int, int], Any] = {}
+        for index, pods in enumerate(self._demand):
+            cover = self._solver.Constraint(pods, self._solver.infinity())
+            resources = np.flatnonzero(self._requests[index]).tolist()
+            for at in np.flatnonzero(self._allowed[index]).tolist():
+                variable = flow[index, at] = self._solver.NumVar(0, self._solver.infinity(), "")
+                cover.SetCoefficient(variable, 1)
+                for resource in resources:
+                    amount = float(self._requests[index, resource] / self._scale[resource])
+                    capacity[at, resource].SetCoefficient(variable, amount)
+        return flow

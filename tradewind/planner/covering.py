@@ -1,0 +1,181 @@
+"""Which nodes to open, chosen before any pod is placed: the cheapest set that has enough of everything.
+
+Opening node by node is blind to the end: the cheapest core is often in a node far larger than what is left
+to place. Here the whole set is chosen at once, then filled, and chosen again with what that taught.
+"""
+
+import itertools
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+
+import numpy as np
+from ortools.sat.python import cp_model
+
+from tradewind.planner.bound import Relaxation, node_groups, relax
+from tradewind.planner.greedy import fill, urgency
+from tradewind.planner.problem import Assignment, Floats, Mask, Problem, placed_counts
+from tradewind.planner.repack import repack
+from tradewind.planner.state import State
+
+_ROUNDS = 6
+_RESOLUTION = 10**6
+_CHOICE_SECONDS = 0.2
+
+Report = Callable[[Assignment], object]
+
+
+def cover(problem: Problem, floor: Assignment, deadline: float, report: Report) -> None:
+    """Report what comes of each round before the deadline.
+
+    Slope scaling: no node can be filled to the brim, one too small for most pods least of all. Each round
+    sees how full the nodes of each kind got, and the next one counts on no more than that.
+    """
+    report(rounded(problem, floor, problem.in_use, deadline))
+    groups = node_groups(problem)
+    fullness = np.ones(len(groups))
+    for _ in range(_ROUNDS):
+        left = deadline - time.monotonic()
+        if left <= 0:
+            break
+        rows = _choose(problem, groups, floor, fullness, min(_CHOICE_SECONDS, left))
+        if rows is None:
+            break
+        open_rows = problem.in_use.copy()
+        open_rows[rows] = True
+        found = rounded(problem, floor, open_rows, deadline)
+        report(found)
+        _learn(problem, groups, found, fullness)
+
+
+def rounded(problem: Problem, floor: Assignment, open_rows: Mask, deadline: float) -> Assignment:
+    """The linear programme made whole: pods where it has most of them, on as many nodes as it pays for.
+
+    It knows which pods go with which nodes: those that want memory to where memory is cheap. Of the open rows
+    it need not pay for any.
+    """
+    seconds = max(deadline - time.monotonic(), 0.1)
+    counts = placed_counts(problem, floor)
+    relaxed = relax(replace(problem, in_use=open_rows), counts, seconds, guidance=True)
+    if relaxed is None:
+        return floor
+    open_rows = open_rows.copy()
+    for group, opened in zip(relaxed.groups, relaxed.opened, strict=True):
+        open_rows[list(group[: int(np.ceil(opened - 1e-6))])] = True
+    state = State(problem)
+    order = [i for i in urgency(problem) if not (state.ties[i] or _in_gang(problem, i))]
+    size = np.maximum(problem.free[:, open_rows].max(axis=1, initial=1), 1)[:, None]
+    _follow(state, relaxed, _until(deadline, order), open_rows, size)
+    for index in _until(deadline, order):
+        _best_fit(state, index, open_rows, size)
+    fill(state)
+    while repack(state) and time.monotonic() < deadline:
+        pass
+    return state.assignment
+
+
+def _until(deadline: float, order: Iterable[int]) -> Iterator[int]:
+    """What is not reached in time is left to the greedy rule."""
+    return itertools.takewhile(lambda _: time.monotonic() < deadline, order)
+
+
+def _follow(state: State, relaxed: Relaxation, order: Iterable[int], open_rows: Mask, size: Floats) -> None:
+    wanted = relaxed.flow.copy()
+    for index in order:
+        if index not in relaxed.lump_of:
+            continue
+        lump = wanted[relaxed.lump_of[index]]
+        for at in np.argsort(-lump, kind="stable").tolist():
+            pods = min(int(lump[at] + 0.5), state.left[index])
+            if not pods:
+                break
+            here = np.zeros_like(open_rows)
+            here[list(relaxed.groups[at])] = True
+            before = state.left[index]
+            _best_fit(state, index, here & open_rows, size, keep=before - pods)
+            lump[at] -= before - state.left[index]
+
+
+def _learn(problem: Problem, groups: list[list[int]], found: Assignment, fullness: Floats) -> None:
+    taken = np.zeros(problem.free.shape)
+    for (index, row), pods in found.items():
+        taken[:, row] += pods * problem.classes[index].requests
+    for number, group in enumerate(groups):
+        opened = [row for row in group if taken[:, row].any()]
+        if opened and not problem.in_use[group[0]]:
+            free = np.maximum(problem.free[:, opened], 1)
+            seen = float(np.mean((taken[:, opened] / free).max(axis=0)))
+            fullness[number] += 0.5 * (seen - fullness[number])
+
+
+def _choose(
+    problem: Problem, groups: list[list[int]], floor: Assignment, fullness: Floats, seconds: float
+) -> list[int] | None:
+    """The cheapest nodes with room for all that the floor places, resource by resource."""
+    demand = np.zeros(len(problem.free), np.int64)
+    for (index, _), pods in floor.items():
+        demand += pods * problem.classes[index].requests
+    unused = [number for number, group in enumerate(groups) if not problem.in_use[group[0]]]
+    open_groups = [groups[number] for number in unused]
+    full = fullness[unused].tolist()
+    usable = np.any([each.allowed for each in problem.classes], axis=0).reshape(-1)
+    model = cp_model.CpModel()
+    number = [model.new_int_var(0, len(group) if usable[group[0]] else 0, "") for group in open_groups]
+    given = problem.free[:, problem.in_use & usable].clip(0).sum(axis=1)
+    for resource in np.flatnonzero(demand).tolist():
+        scale = demand[resource] / _RESOLUTION
+        wanted = int(np.ceil((demand[resource] - given[resource]) / scale))
+        free = [
+            int(max(problem.free[resource, group[0]], 0) * part / scale)
+            for group, part in zip(open_groups, full, strict=True)
+        ]
+        model.add(sum(each * count for each, count in zip(free, number, strict=True)) >= wanted)
+    total = float(problem.price.sum()) or 1.0
+    prices = [round(float(problem.price[group[0]]) / total * 10**9) for group in open_groups]
+    model.minimize(sum(price * count for price, count in zip(prices, number, strict=True)))
+    solver = cp_model.CpSolver()
+    solver.parameters.max_time_in_seconds = max(seconds, 0.01)
+    solver.parameters.num_workers = 2
+    if solver.solve(model) not in {cp_model.OPTIMAL, cp_model.FEASIBLE}:
+        return None
+    chosen = zip(open_groups, number, strict=True)
+    return [row for group, count in chosen for row in group[: int(solver.value(count))]]
+
+
+def _in_gang(problem: Problem, index: int) -> bool:
+    return any(index in gang.classes for gang in problem.gangs)
+
+
+def _best_fit(
+    state: State,
+    index: int,
+    open_rows: Mask,
+    size: Floats,
+    *,
+    keep: int = 0,
+) -> None:
+    """To the open nodes where it aligns best, until no more than `keep` pods of the class are left.
+
+    Pod by pod, as each changes the proportions of what is left; the class must have no ties.
+    """
+    room = state.room(index)
+    room[~open_rows] = 0
+    rows = np.flatnonzero(room)
+    left = room[rows]
+    request = state.problem.classes[index].requests[:, None] / size
+    free = state.free[:, rows] / size
+    score = _alignment(request, free)
+    taken = np.zeros_like(left)
+    for _ in range(min(state.left[index] - keep, int(left.sum()))):
+        at = int(np.argmin(score))
+        taken[at] += 1
+        free[:, at] -= request[:, 0]
+        one = _alignment(request, free[:, at : at + 1])
+        score[at] = one[0] if taken[at] < left[at] else np.inf
+    state.add_all(index, rows[taken > 0], taken[taken > 0])
+
+
+def _alignment(request: Floats, free: Floats) -> Floats:
+    """First where what is free has the proportions of the pod: else one resource runs out before others."""
+    length = np.sqrt((free**2).sum(axis=0)) + 1e-12
+    return np.asarray(-(request * free).sum(axis=0) / length)

@@ -1,0 +1,109 @@
+"""Which engine places what: small batches exactly, others by covering, then window by window."""
+
+import time
+from collections.abc import Callable
+
+from tradewind.planner import covering, exact, windows
+from tradewind.planner.binding import assignment_of, valid_order
+from tradewind.planner.greedy import fill
+from tradewind.planner.problem import Assignment, Outcome, Problem, value
+from tradewind.planner.state import State
+
+# Variables up to which CP-SAT gets the whole batch at once.
+_WHOLE = 1500
+
+Report = Callable[[Outcome], None]
+
+
+def optimise(
+    problem: Problem, floor: Assignment, seconds: float, report: Report, patience: float = 0.0
+) -> None:
+    """Report ever better placements than the floor, each of them valid, until the time is over.
+
+    `patience` is for how many seconds more an exact search may look for a place for every pod.
+    """
+    if not problem.classes or not problem.node_names:
+        return
+    started = time.monotonic()
+    best = _Best(problem, floor, report)
+    rows = _rows_that_matter(problem)
+    proved = None if rows is None else _proved(best, rows, seconds * 0.4, patience)
+    if proved is not None:
+        if best.is_no_better_than(proved):
+            report(Outcome(best.assignment, "exact"))
+        return
+    covering.cover(problem, floor, started + seconds * 0.6, best.offer_cover)
+    windows.improve(
+        problem,
+        best.assignment,
+        started + seconds,
+        best.offer_window,
+    )
+
+
+def _proved(best: "_Best", rows: list[int], seconds: float, patience: float) -> Assignment | None:
+    """The best placement that there is, where there was time to prove it."""
+    problem = best.problem
+    counts = {index: each.count for index, each in enumerate(problem.classes)}
+    for limit, until_placed in ((seconds, False), (patience, True)):
+        if not limit or (until_placed and best.pods == problem.pods):
+            break
+        found = exact.solve(
+            State(problem), rows, counts, seconds=limit, hint=best.assignment, until_placed=until_placed
+        )
+        if found is not None and best.offer(found.assignment, "cp-sat", checked=False) and found.optimal:
+            return found.assignment
+    return None
+
+
+class _Best:
+    def __init__(self, problem: Problem, floor: Assignment, report: Report) -> None:
+        self.problem = problem
+        self._report = report
+        self._value = value(problem, floor)
+        self.assignment = floor
+        self.engine = "greedy"
+
+    @property
+    def pods(self) -> int:
+        return sum(self.assignment.values())
+
+    def offer_cover(self, assignment: Assignment) -> None:
+        self.offer(assignment, "covering")
+
+    def offer_window(self, assignment: Assignment) -> None:
+        self.offer(assignment, f"{self.engine.removesuffix('+windows')}+windows")
+
+    def is_no_better_than(self, assignment: Assignment) -> bool:
+        """But for the rounding of costs; the floor may be better where a spread need not hold at the end."""
+        worth, cost = value(self.problem, assignment)
+        return worth >= self._value[0] and cost >= self._value[1] - 1e-4 * max(abs(cost), 1e-9)
+
+    def offer(self, assignment: Assignment, engine: str, *, checked: bool = True) -> bool:
+        """Take it if it is better; whether all of it could be bound."""
+        kept = assignment if checked else assignment_of(valid_order(self.problem, assignment))
+        whole = kept == assignment
+        if not whole:
+            kept = fill(State(self.problem).load(kept)).assignment
+        worth = value(self.problem, kept)
+        if worth > self._value:
+            self.assignment, self._value = kept, worth
+            self.engine = engine
+            self._report(Outcome(kept, self.engine))
+        return whole
+
+
+def _rows_that_matter(problem: Problem) -> list[int] | None:
+    """The nodes of an exact model of the whole batch, or None where that would be too large.
+
+    Of nodes that are alike no more are needed than there are pods.
+    """
+    classes = len(problem.classes)
+    if not classes or len(problem.node_names) > 100 * _WHOLE // classes:
+        return None
+    counts = {index: each.count for index, each in enumerate(problem.classes)}
+    every = range(len(problem.node_names))
+    alike = exact.alike_rows(State(problem), every, counts)
+    spare = {row for group in alike for row in group[problem.pods :]}
+    rows = [row for row in every if row not in spare and any(c.allowed[row] for c in problem.classes)]
+    return rows if len(rows) * classes <= _WHOLE else None

@@ -1,0 +1,97 @@
+"""From a snapshot and its pods to a plan."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tradewind.cluster.objects import Pod
+from tradewind.cluster.snapshot import Snapshot
+from tradewind.planner.batch import Batch, PolicyOf, make_batch
+from tradewind.planner.binding import assignment_of, valid_order
+from tradewind.planner.greedy import greedy
+from tradewind.planner.plan import Plan, make_plan
+from tradewind.planner.pools import growth
+from tradewind.planner.problem import Assignment, Outcome, Problem, placed_counts
+from tradewind.planner.reasons import reasons
+from tradewind.planner.settings import PoolTemplate
+from tradewind.planner.worker import Result, Worker
+
+# Pods times nodes for each second: beyond, no solver was seen to better the greedy placement in its time.
+_REACH = 10_000_000
+
+
+@dataclass(frozen=True)
+class Planned:
+    plan: Plan
+    batch: Batch
+    assignment: Assignment
+    failure: str  # why the solvers' part is missing, empty if it is not
+    pools: Mapping[str, str]  # namespace/name of pods without a place to the pool that could grow for them
+    new_nodes: Mapping[str, int]  # of each pool, for all of these
+
+
+def within_reach(problem: Problem, seconds: float) -> bool:
+    """Whether the solvers can be expected to better the greedy placement in that time."""
+    return 0 < problem.pods * len(problem.node_names) <= _REACH * seconds
+
+
+def plan(
+    snapshot: Snapshot,
+    pods: Sequence[Pod],
+    policy_of: PolicyOf,
+    worker: Worker | None,
+    seconds: float,
+    *,
+    patience: float = 0.0,
+    spare: bool = False,
+    favour: Mapping[str, int] | None = None,
+    expires_at: float = math.inf,
+    pools: Sequence[PoolTemplate] = (),
+) -> Planned:
+    """The greedy placement, bettered by the worker within so many seconds; without a worker as it is.
+
+    `patience` is for so many seconds more while a pod is without a place; with `spare` the worker is asked
+    only if there is such a pod. `favour` as `selection` says, by UID. `pools` are planned on for the
+    pods that found no place, in as many seconds again.
+    """
+    batch = make_batch(snapshot, pods, policy_of)
+    floor = greedy(batch.problem)
+    if favour and sum(floor.values()) < batch.problem.pods:
+        # Only now, as it divides classes, and the fewer there are the better are the plans.
+        batch = make_batch(snapshot, pods, policy_of, favour)
+        floor = greedy(batch.problem)
+    if spare and sum(floor.values()) == batch.problem.pods:
+        worker = None
+    (assignment, engine), failure = _solved(batch.problem, floor, worker, seconds, patience)
+    order = valid_order(batch.problem, assignment)
+    assignment = assignment_of(order)
+    unplaced = {**batch.refused, **reasons(batch, assignment)}
+    grown = growth(
+        pools,
+        _left(batch, assignment) if pools else (),
+        batch.snapshot.nodes.cluster.namespaces.values(),
+        policy_of,
+        lambda problem: _solved(problem, greedy(problem), worker, seconds).outcome.assignment,
+    )
+    return Planned(make_plan(batch, order, unplaced, engine, expires_at), batch, assignment, failure, *grown)
+
+
+def _solved(
+    problem: Problem, floor: Assignment, worker: Worker | None, seconds: float, patience: float = 0.0
+) -> Result:
+    if worker is None or not within_reach(problem, seconds):
+        return Result(Outcome(floor, "greedy"), "")
+    complete = sum(floor.values()) == problem.pods
+    return worker.solve(problem, floor, seconds, 0.0 if complete else patience)
+
+
+def _left(batch: Batch, assignment: Assignment) -> list[Pod]:
+    """Those that no node had room for; without alternatives, of which the second is to wait."""
+    counts = placed_counts(batch.problem, assignment)
+    chosen = {index for each in batch.problem.choices for index in each.classes}
+    return [
+        pod
+        for index, group in enumerate(batch.groups)
+        if index not in chosen
+        for pod in group.pods[counts[index] :]
+    ]

@@ -1,0 +1,75 @@
+"""Nodes that do not exist yet: on which pool's new nodes the pods would fit that found no place.
+
+Planned on as many empty nodes of each pool as may be added. Pods that are placed already, and what they ask
+for or keep away, are not looked at: the autoscaler decides, and looks for itself.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from tradewind.cluster.cache import Cache
+from tradewind.cluster.objects import Namespace, Node, Pod
+from tradewind.cluster.snapshot import Offer
+from tradewind.planner.batch import PolicyOf, make_batch
+from tradewind.planner.binding import valid_order
+from tradewind.planner.problem import Assignment, Problem
+from tradewind.planner.settings import PoolTemplate
+
+_HOST = "kubernetes.io/hostname"
+# What a kubelet takes unless told otherwise.
+_PODS = 110
+
+
+class Growth(NamedTuple):
+    pools: Mapping[str, str]  # namespace/name of the pod to the pool
+    nodes: Mapping[str, int]  # pool to new nodes
+
+
+NONE = Growth({}, {})
+
+
+def growth(
+    templates: Sequence[PoolTemplate],
+    pods: Sequence[Pod],
+    namespaces: Iterable[Namespace],
+    policy_of: PolicyOf,
+    solve: Callable[[Problem], Assignment],
+) -> Growth:
+    if not (templates and pods):
+        return NONE
+    cache, pool_of = _empty_nodes(templates, len(pods))
+    for namespace in namespaces:
+        cache.apply_namespace(namespace)
+    batch = make_batch(cache.snapshot(), pods, policy_of)
+    order = valid_order(batch.problem, solve(batch.problem))
+    waiting = [iter(group.pods) for group in batch.groups]
+    names = batch.problem.node_names
+    return Growth(
+        {str(next(waiting[step.number])): pool_of[names[step.row]] for step in order},
+        Counter(pool_of[names[row]] for row in {step.row for step in order}),
+    )
+
+
+def _empty_nodes(templates: Iterable[PoolTemplate], most: int) -> tuple[Cache, Mapping[str, str]]:
+    """No pool needs more nodes than there are pods. The mapping is from node to pool."""
+    pool_of: dict[str, str] = {}
+    offers: dict[str, Offer] = {}
+    cache = Cache(lambda node: offers[node.name])
+    for template in templates:
+        offer = Offer(template.price, template.price, template.interruption_rate, template.durable)
+        allocatable = {"pods": _PODS, **template.allocatable()}
+        taints = tuple(taint.taint() for taint in template.taints)
+        for number in range(min(template.most, most)):
+            name = f"{template.name}/{number}"  # no name of a real node
+            offers[name], pool_of[name] = offer, template.name
+            cache.apply_node(
+                Node(
+                    name=name,
+                    labels={**template.labels, _HOST: name},
+                    annotations={},
+                    allocatable=allocatable,
+                    taints=taints,
+                )
+            )
+    return cache, pool_of

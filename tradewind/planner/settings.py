@@ -1,0 +1,91 @@
+"""The key `planner` of the configuration: when a batch is closed, how long for, and who gets what of it."""
+
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
+from pydantic.alias_generators import to_camel
+
+from tradewind.cluster.objects import DEFAULT_SCHEDULER
+from tradewind.cluster.quantity import amount, parse_nanos
+from tradewind.cluster.wire import Taint
+from tradewind.errors import QuantityError
+
+Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
+
+
+class _Settings(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel, populate_by_name=True)
+
+
+class BatchSettings(_Settings):
+    """A batch is closed by whichever comes first."""
+
+    events: int = Field(default=30, ge=1, le=1_000_000, description="that give the planner work")
+    seconds: Seconds = 10.0
+    pause_seconds: Seconds = Field(default=0.2, description="without a new pod")
+    most_pods: int = Field(default=5_000, ge=1, le=1_000_000, description="the rest is in the next batch")
+
+
+class PoolTaint(_Settings):
+    key: str = Field(min_length=1)
+    value: str = ""
+    effect: str = "NoSchedule"
+
+    def taint(self) -> Taint:
+        return Taint(self.key, self.value, self.effect)
+
+
+def _quantities(resources: dict[str, str | int | float]) -> dict[str, str | int | float]:
+    for resource, quantity in resources.items():
+        try:
+            amount(resource, parse_nanos(str(quantity)))
+        except QuantityError as error:
+            raise ValueError(f"{resource}: {error}") from error
+    return resources
+
+
+class PoolTemplate(_Settings):
+    """Nodes that do not exist yet, and that an autoscaler would add."""
+
+    name: str = Field(min_length=1)
+    resources: Annotated[dict[str, str | int | float], AfterValidator(_quantities)] = Field(min_length=1)
+    labels: dict[str, str] = {}
+    taints: tuple[PoolTaint, ...] = ()
+    price: float = Field(gt=0, le=1e6, allow_inf_nan=False, description="dollars an hour for one node")
+    interruption_rate: float = Field(default=0.0, ge=0, le=1, allow_inf_nan=False)
+    durable: bool = True
+    most: int = Field(default=10, ge=1, le=10_000, description="nodes that may be added")
+
+    def allocatable(self) -> dict[str, int]:
+        return {
+            resource: amount(resource, parse_nanos(str(quantity)))
+            for resource, quantity in self.resources.items()
+        }
+
+
+class PlannerSettings(_Settings):
+    enabled: bool = Field(default=True, description="false: every pod that is held is let go at once")
+    schedulers: tuple[str, ...] = Field(
+        default=(DEFAULT_SCHEDULER, "tradewind"), description="whose pods are planned without being held"
+    )
+    nominate: bool = Field(default=True, description="set nominatedNodeName: kube-scheduler tries it alone")
+    batch: BatchSettings = BatchSettings()
+    solve_seconds: Seconds = Field(default=2.0, description="beyond the greedy plan, at most")
+    place_seconds: float = Field(
+        default=4.0, ge=0, le=86_400, description="beyond that, at most, while a pod has no place"
+    )
+    plan_seconds: Seconds = Field(default=60.0, description="after which a plan no longer counts")
+    hold_seconds: Seconds = Field(default=30.0, description="after which a pod without a place is let go")
+    tenant_share: float = Field(
+        default=0.5, gt=0, le=1, description="of a batch for one namespace while others wait"
+    )
+    pools: tuple[PoolTemplate, ...] = ()
+
+    @field_validator("pools")
+    @classmethod
+    def _distinct(cls, pools: tuple[PoolTemplate, ...]) -> tuple[PoolTemplate, ...]:
+        names = [pool.name for pool in pools]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise ValueError(f'"{twice}" is the name of another pool already')
+        return pools

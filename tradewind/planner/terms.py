@@ -1,0 +1,234 @@
+"""On what terms the pods of a class may go to each node: allowed or not, and at what cost."""
+
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from scoring.filters.durable_floor import DurableFloor
+from scoring.filters.leaving import Leaving
+from scoring.filters.limits import Limits
+from scoring.filters.pod_affinity import PodAffinity
+from scoring.filters.pod_anti_affinity import PodAntiAffinity
+from scoring.filters.topology_spread import TopologySpread
+from scoring.in_tree import IN_TREE
+from scoring.policy import Policy
+from scoring.rules import Filter
+from tradewind.cluster.objects import Pod
+from tradewind.cluster.snapshot import Nodes
+from tradewind.planner import wishes
+from tradewind.planner.problem import Amounts, Floats, Mask, PodClass
+from tradewind.planner.wishes import Wishes
+
+# What the best score is worth to a pod over the worst, as a part of what it costs: enough to decide between
+# nodes that cost the same, too little to open one that would not be needed.
+SCORE_WORTH = 0.01
+
+# Placing a pod is worth more than any saving; a higher priority more than all of the lower ones, as far as
+# the solvers' integers reach.
+_WORTH_STEP = 1e6
+_WORTH_REACH = 1e12
+# So many pods without favour may stay out for one with it.
+_FAVOUR_STEP = 16.0
+
+# These look at other pods, at labels or at whose pod it is.
+TIED = (PodAffinity, PodAntiAffinity, TopologySpread, DurableFloor)
+
+
+# A plan holds for every kube-scheduler, whichever way it reads namespace selectors.
+_IN_TREE: tuple[Filter, ...] = tuple(
+    PodAntiAffinity(widened_namespaces=True) if rule is PodAntiAffinity else rule() for rule in IN_TREE
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """The pods of a class, the first of which speaks for all."""
+
+    pods: list[Pod]
+    policy: Policy
+    wishes: Wishes
+    favour: int = 0
+
+    @property
+    def pod(self) -> Pod:
+        return self.pods[0]
+
+    def filters(self) -> tuple[Filter, ...]:
+        """All that holds for a pod of the class, kube-scheduler's own rules first."""
+        theirs = {rule.name for rule in IN_TREE}
+        ours = (rule for rule in self.policy.filters if rule.name not in theirs)
+        return (*_IN_TREE, Leaving(), *ours)
+
+
+def pod_classes(
+    groups: Sequence[Group], nodes: Nodes, price: Floats, staying: Sequence[Pod], placed: Mapping[str, Pod]
+) -> tuple[PodClass, ...]:
+    """One for each group; those that differ only in what ties them to other pods share their columns."""
+    shared: dict[Hashable, _Columns] = {}
+    hostile = [pod for pod in staying if wishes.CONFLICTS in pod.annotations]
+    found = []
+    for group in groups:
+        key = _apart_from_ties(group)
+        columns = shared.get(key)
+        if columns is None:
+            columns = shared[key] = _columns(group, nodes, price)
+        enemies = staying if group.wishes.conflicts else hostile
+        found.append(
+            PodClass(
+                count=len(group.pods),
+                requests=columns.requests,
+                needs=columns.needs,
+                allowed=_allowed(group, nodes, columns.allowed, enemies, placed),
+                cost=columns.cost,
+                priority=group.pod.priority,
+                share=columns.share,
+                favour=group.favour,
+            )
+        )
+    return tuple(found)
+
+
+class _Columns(NamedTuple):
+    requests: Amounts
+    needs: Amounts
+    allowed: Mask  # by the pod and the node alone
+    cost: Floats
+    share: Floats
+
+
+def _apart_from_ties(group: Group) -> Hashable:
+    """All that scorers and filters look at, but for `TIED`; tests hold them to it."""
+    return id(group.policy), own_terms(group.pod)
+
+
+def own_terms(pod: Pod) -> Hashable:
+    """All that a pod asks for, but for where other pods are."""
+    return (
+        pod.namespace,
+        tuple(sorted(wishes.asking(pod))),
+        tuple(sorted(pod.requests.items())),
+        tuple(sorted(pod.limits.items())),
+        pod.priority,
+        pod.owner and pod.owner.kind,
+        tuple(sorted(pod.node_selector.items())),
+        pod.node_terms,
+        pod.tolerations,
+        pod.host_ports,
+    )
+
+
+def _columns(group: Group, nodes: Nodes, price: Floats) -> _Columns:
+    requests = _amounts(group.pod.requests, nodes)
+    share = _share(requests, nodes)
+    mask = np.ones(len(nodes), np.bool_)
+    for rule in group.filters():
+        if not isinstance(rule, TIED):
+            mask &= rule.feasible(group.pod, nodes)
+    return _Columns(requests, _needs(group, nodes, requests), mask, _cost(group, nodes, price * share), share)
+
+
+def prices(nodes: Nodes) -> Floats:
+    """(N,) dollars an hour; a node of unknown price costs the median, and 1 where no price is known."""
+    known = nodes.price[~np.isnan(nodes.price)]
+    median = float(np.median(known)) if known.size else 1.0
+    return np.where(np.isnan(nodes.price), median, nodes.price)
+
+
+def worth(classes: Sequence[PodClass]) -> tuple[float, ...]:
+    """Of one pod of each class; levels of priority as far apart as the pods below them are many.
+
+    Levels of favour are closer, so that they leave the solvers' integers to the priorities.
+    """
+    counts = Counter[tuple[int, int]]()
+    for each in classes:
+        counts[each.priority, each.favour] += each.count
+    values: dict[tuple[int, int], float] = {}
+    value, below = 1.0, 0.0
+    for priority in sorted({priority for priority, _ in counts}):
+        start = below
+        value = max(value, below + 1.0)
+        for level in sorted(level for level in counts if level[0] == priority):
+            if below > start:
+                value = min(value * _FAVOUR_STEP, below - start + 1.0)
+            values[level] = min(value, _WORTH_REACH / _WORTH_STEP)
+            below += values[level] * counts[level]
+    return tuple(_WORTH_STEP * values[each.priority, each.favour] for each in classes)
+
+
+def _amounts(requests: Mapping[str, int], nodes: Nodes) -> Amounts:
+    amounts = np.zeros(len(nodes.free), np.int64)
+    for resource, request in requests.items():
+        row = nodes.resource_rows.get(resource)
+        if row is not None:
+            amounts[row] = request
+    return amounts
+
+
+def _needs(group: Group, nodes: Nodes, requests: Amounts) -> Amounts:
+    needs = requests.copy()
+    for rule in group.policy.filters:
+        if isinstance(rule, Limits):
+            for resource, limit in group.pod.limits.items():
+                factor = rule.overcommit.get(resource, "off")
+                row = nodes.resource_rows.get(resource)
+                if row is not None and limit > 0 and factor != "off" and factor is not False:
+                    needs[row] = max(needs[row], int(np.ceil(limit / float(factor))))
+    return needs
+
+
+def _allowed(
+    group: Group, nodes: Nodes, alone: Mask, enemies: Sequence[Pod], placed: Mapping[str, Pod]
+) -> Mask:
+    """`alone` itself where nothing more is forbidden."""
+    mask = alone.copy()
+    for rule in group.filters():
+        # The others depend on what else the batch places; the engines know them as relations.
+        if isinstance(rule, PodAntiAffinity) or (isinstance(rule, DurableFloor) and not nodes.durable.any()):
+            mask &= rule.feasible(group.pod, nodes)
+    table = nodes.cluster.table
+    mask &= wishes.admitted(group.wishes, table)
+    at = wishes.beside_rows(group.wishes, placed, table)
+    if at is not None:
+        mask &= at
+    mask &= ~_hostile(group, nodes, enemies)
+    return alone if np.array_equal(mask, alone) else mask
+
+
+def _hostile(group: Group, nodes: Nodes, enemies: Sequence[Pod]) -> Mask:
+    """(N,) nodes with a pod that conflicts with the group's, by the wish of either."""
+    table = nodes.cluster.table
+    names = [
+        pod.node_name
+        for pod in enemies
+        if (group.wishes.conflicts and wishes.hits(group.wishes.conflicts, pod))
+        or (wishes.CONFLICTS in pod.annotations and wishes.hits(wishes.standing(pod).conflicts, group.pod))
+    ]
+    mask = np.zeros(len(table), np.bool_)
+    mask[table.rows(names)] = True
+    return mask
+
+
+def _share(requests: Amounts, nodes: Nodes) -> Floats:
+    """(N,) the largest share of any resource that one pod takes of a node."""
+    share = np.zeros(len(nodes))
+    for row in np.flatnonzero(requests):
+        total = nodes.allocatable[row]
+        taken = np.divide(requests[row], total, out=np.ones(len(nodes)), where=total > 0)
+        np.maximum(share, taken, out=share)
+    return np.minimum(share, 1, out=share)
+
+
+def _cost(group: Group, nodes: Nodes, own: Floats) -> Floats:
+    """`own` is what the pod costs on each node, its share of the price.
+
+    That times the chance of an interruption is the loss to expect: an hour's work of the pod.
+    """
+    loss = nodes.interruption_rate * own
+    weights = sum(weight for _, weight in group.policy.scorers)
+    if not weights or not len(nodes):
+        return loss
+    total = group.policy.total(group.pod, nodes)
+    return np.asarray(loss + SCORE_WORTH * float(own.mean()) * (1 - total / weights), np.float64)

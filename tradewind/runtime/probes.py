@@ -1,0 +1,76 @@
+"""Probes, metrics and version: the part of the HTTP surface that every process has."""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from fastapi import FastAPI, Response
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Gauge, generate_latest
+from pydantic import BaseModel
+
+from tradewind.cluster.cache import Cache
+from tradewind.cluster.metrics import ClusterMetrics, WatchView
+from tradewind.version import VERSION
+
+
+class ClusterView(Protocol):
+    """What the probes and the metrics show of the cluster state."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def cache(self) -> Cache: ...
+
+    @property
+    def synced(self) -> bool: ...
+
+    @property
+    def watches(self) -> Sequence[WatchView]: ...
+
+
+class Health(BaseModel):
+    status: str
+
+
+class Readiness(BaseModel):
+    ready: bool
+    reason: str
+
+
+class Version(BaseModel):
+    version: str
+    cluster: str
+
+
+def add_probes(
+    app: FastAPI,
+    cluster: ClusterView,
+    registry: CollectorRegistry,
+    before_metrics: Callable[[], None] = lambda: None,
+) -> None:
+    """`before_metrics` brings gauges up to date that others keep."""
+    metrics = ClusterMetrics(registry, cluster.watches)
+    Gauge("tradewind_build_info", "Always 1.", ["version"], registry=registry).labels(VERSION).set(1)
+
+    @app.get("/healthz", summary="Is the process alive?")
+    async def healthz() -> Health:
+        return Health(status="ok")
+
+    @app.get("/readyz", summary="Is the cluster state complete?", responses={503: {"model": Readiness}})
+    async def readyz(response: Response) -> Readiness:
+        if cluster.synced:
+            return Readiness(ready=True, reason="the cluster state is complete")
+        response.status_code = 503
+        troubles = "".join(f"; {watch.name}: {watch.trouble}" for watch in cluster.watches if watch.trouble)
+        reason = "the first list of nodes, pods and namespaces is under way"
+        return Readiness(ready=False, reason=reason + troubles)
+
+    @app.get("/version", summary="Which Tradewind is this, and which cluster does it serve?")
+    async def show_version() -> Version:
+        return Version(version=VERSION, cluster=cluster.name)
+
+    @app.get("/metrics", summary="Metrics for Prometheus", response_class=Response)
+    async def show_metrics() -> Response:
+        before_metrics()
+        metrics.observe(cluster.cache.counts(), synced=cluster.synced)
+        return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)

@@ -1,0 +1,93 @@
+"""HTTP servers that share one process and its signals."""
+
+import asyncio
+import contextlib
+import logging
+import signal
+import socket
+import ssl
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+
+import uvicorn
+from fastapi import FastAPI
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from tradewind.errors import TradewindError
+
+# kube-scheduler keeps idle connections for 90 s and does not repeat a POST on one that we closed.
+_KEEP_ALIVE_SECONDS = 120
+_SHUTDOWN_SECONDS = 5
+
+_log = logging.getLogger(__name__)
+
+
+class Server(uvicorn.Server):
+    """On a socket that is open from the start, without signal handlers of its own."""
+
+    def __init__(
+        self,
+        app: FastAPI,
+        host: str,
+        port: int,
+        context: ssl.SSLContext | None = None,
+        protocol: type[HttpToolsProtocol] = HttpToolsProtocol,
+    ) -> None:
+        """Raise TradewindError for an address that cannot be used."""
+        self.socket = _listen(host, port)
+        shown = f"[{host}]" if ":" in host else host
+        self.url = f"{'https' if context else 'http'}://{shown}:{self.socket.getsockname()[1]}"
+        super().__init__(
+            uvicorn.Config(
+                app,
+                http=protocol,
+                lifespan="off",
+                log_config=None,
+                log_level="warning",
+                access_log=False,
+                server_header=False,
+                timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+                timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
+                ssl_context_factory=(lambda _config, _default: context) if context else None,
+            )
+        )
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+async def serve(
+    servers: Sequence[Server], background: Iterable[Coroutine[None, None, None]], welcome: str
+) -> None:
+    """Until SIGINT or SIGTERM; what is under way is answered, and then the background work ends too."""
+
+    def stop() -> None:
+        for server in servers:
+            server.should_exit = True
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop)
+    serving = [asyncio.create_task(server.serve(sockets=[server.socket])) for server in servers]
+    tasks = [asyncio.create_task(work) for work in background]
+    print(welcome, flush=True)
+    await asyncio.gather(*serving)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def attempt(work: Callable[..., None], *arguments: object) -> None:
+    """One round in a thread; a defect in it must not end all further rounds without a word."""
+    try:
+        await asyncio.to_thread(work, *arguments)
+    except Exception:  # noqa: BLE001  any defect at all; it is logged with its trace
+        _log.exception("%s failed; it is tried again", work.__qualname__)
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=2048)
+    except (OSError, OverflowError) as error:
+        raise TradewindError(f"listening on {host} port {port}: {error}; --port chooses another") from error

@@ -1,0 +1,96 @@
+"""Which cluster is looked at: a live one, one from a file, or the example that comes with Tradewind."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+from kubernetes.client import ApiClient
+
+from tradewind.cluster.cache import Cache
+from tradewind.cluster.files import load
+from tradewind.cluster.metrics import WatchView
+from tradewind.cluster.reflector import Reflector
+from tradewind.kube.access import connect
+
+EXAMPLES = Path(__file__).parent / "examples"
+
+
+class Source(Protocol):
+    """What fills a cache."""
+
+    @property
+    def name(self) -> str: ...  # for people
+
+    @property
+    def synced(self) -> bool: ...
+
+    @property
+    def api(self) -> ApiClient | None: ...
+
+    @property
+    def watches(self) -> Sequence[WatchView]: ...
+
+    def attach(self, cache: Cache) -> None: ...
+
+    def start(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+
+class FileSource:
+    """A cluster that never changes."""
+
+    api: None = None
+    watches: tuple[()] = ()
+
+    def __init__(self, name: str, path: Path) -> None:
+        self.name = name
+        self.synced = False
+        self._path = path
+
+    def attach(self, cache: Cache) -> None:
+        self._cache = cache
+
+    def start(self) -> None:
+        load(self._path, self._cache)
+        self.synced = True
+
+    def stop(self) -> None:
+        pass
+
+
+class LiveSource:
+    """A cluster that is listed and watched."""
+
+    def __init__(self, name: str, api: ApiClient) -> None:
+        self.name = name
+        self.api = api
+
+    def attach(self, cache: Cache) -> None:
+        self._reflector = Reflector(self.api, cache)
+
+    @property
+    def synced(self) -> bool:
+        return self._reflector.synced
+
+    @property
+    def watches(self) -> Sequence[WatchView]:
+        return self._reflector.watches
+
+    def start(self) -> None:
+        self._reflector.start()
+
+    def stop(self) -> None:
+        self._reflector.stop()
+
+
+def from_file(path: Path) -> Source:
+    return FileSource(f"the cluster in {path}", path)
+
+
+def choose(cluster_file: Path | None, kubeconfig: Path | None) -> Source:
+    """What was asked for, else the cluster of KUBECONFIG, else the one we run in, else the example."""
+    if cluster_file is not None:
+        return from_file(cluster_file)
+    live = connect(kubeconfig)
+    return LiveSource(*live) if live else FileSource("the example cluster", EXAMPLES / "cluster.json")

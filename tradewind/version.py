@@ -1,0 +1,5 @@
+"""Which Tradewind this is."""
+
+from importlib.metadata import version
+
+VERSION = version("tradewind")
