@@ -1,15 +1,17 @@
 import logging
 import math
+import threading
 
 import pytest
 
 from scoring.scorers.stability import Stability
 from tests.builders import NodeBuilder, cluster_of, node, pod
+from tradewind.cluster.objects import Node
 from tradewind.cluster.snapshot import Offer
 from tradewind.market.learned import Evidence
 from tradewind.market.market import Market
-from tradewind.market.pools import pool_of
-from tradewind.market.quotes import Origin, Origins
+from tradewind.market.pools import Pool, pool_of
+from tradewind.market.quotes import Origin, Origins, Quote
 from tradewind.market.settings import MarketSettings
 from tradewind.market.table import PriceTable, csv_rows
 
@@ -209,3 +211,57 @@ def test_a_new_table_counts_from_the_next_look() -> None:
     market.offers(nodes)
     market.configure(MarketSettings(), PriceTable(csv_rows("instance_type,price\nm5.large,0.2\n")))
     assert market.offers(nodes)[0] == 0.2
+
+
+def test_node_events_do_not_grow_the_memo() -> None:
+    """A price that the table does not have stays unknown under a discount, and NaN does not equal NaN."""
+    settings = MarketSettings.model_validate({"discounts": [{"selector": "team=shop", "factor": 0.5}]})
+    market = Market(settings, PriceTable(csv_rows("instance_type,interruption_rate\nm5.large,0.2\n")))
+    for beat in range(50):
+        market.offer_of(typed("a").label("team", "shop").annotation("beat", str(beat)).build())
+    assert len(market._memo[1]) == 1
+
+
+class _Asking(PriceTable):
+    """Asks the market about the node while the market asks it: as a thread would that comes in between."""
+
+    def __init__(self, price: float) -> None:
+        super().__init__(csv_rows(f"instance_type,price\nm5.large,{price}\n"))
+        self.market: Market | None = None
+        self.between: list[float] = []
+
+    def quote(self, node: Node, pool: Pool, region: str) -> Quote:
+        market, self.market = self.market, None
+        if market is not None:
+            self.between.append(market.offer_of(node).price)
+        return super().quote(node, pool, region)
+
+
+def test_nobody_sees_a_node_whose_new_price_is_not_there_yet() -> None:
+    market = Market(table=_TABLE)
+    built = typed("a", spot=False).build()
+    assert market.offer_of(built).price == 0.1
+    table = _Asking(0.2)
+    market.configure(MarketSettings(), table)
+    table.market = market
+    assert market.offer_of(built).price == 0.2
+    assert table.between == [0.2]
+
+
+def test_news_of_two_threads_are_both_kept() -> None:
+    market = Market()
+    built = typed("a").build()
+    market.offers([built])
+
+    def learn() -> None:
+        for hours in range(200):
+            market.learn({pool_of(built): Evidence(5, 100 + hours)})
+
+    learner = threading.Thread(target=learn)
+    learner.start()
+    for i in range(200):
+        market.quote({"price": {"a": 1 + i}})
+    learner.join()
+    assert market.offer_of(built).price == 200
+    assert market.origins("a").interruption_rate is Origin.LEARNED
+    assert market.version == 401

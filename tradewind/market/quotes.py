@@ -21,6 +21,13 @@ class Quote(NamedTuple):
     median_price: float = math.nan  # the same over a longer time
     interruption_rate: float = math.nan  # how likely the node is to be interrupted within a month, 0..1
 
+    def discounted(self, factor: float) -> "Quote":
+        return (
+            self
+            if factor == 1
+            else self._replace(price=self.price * factor, median_price=self.median_price * factor)
+        )
+
 
 NOTHING = Quote()
 LARGEST = Quote(MAX_DOLLARS_AN_HOUR, MAX_DOLLARS_AN_HOUR, 1.0)

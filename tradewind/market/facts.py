@@ -1,0 +1,62 @@
+"""What is known of a node until the node, the price table or the discounts change."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tradewind.cluster.objects import Node
+from tradewind.cluster.selectors import Selector, matches, parse_selector
+from tradewind.market.estimates import Kind
+from tradewind.market.notices import Notice, notice_of
+from tradewind.market.offers import own_quote
+from tradewind.market.pools import Pool, pool_of, region_of, shape_of
+from tradewind.market.quotes import NOTHING, Quote, Refusals
+from tradewind.market.settings import Discount
+from tradewind.market.table import PriceTable
+
+
+class Listing:
+    """The price table, discounts applied. Never changes: a new table or other discounts are a new listing."""
+
+    def __init__(self, table: PriceTable, discounts: Sequence[Discount] = ()) -> None:
+        self.table = table
+        self._discounts: list[tuple[Selector, float]] = [
+            (parse_selector(each.selector), each.factor) for each in discounts
+        ]
+
+    def quote(self, node: Node, pool: Pool, region: str) -> Quote:
+        quote = self.table.quote(node, pool, region)
+        factor = math.prod(factor for selector, factor in self._discounts if matches(selector, node.labels))
+        return quote.discounted(factor)
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    node: Node
+    own: Quote
+    pool: Pool
+    kind: Kind
+    region: str
+    notice: Notice | None
+    listing: Listing  # that `listed` is from
+    listed: Quote
+
+
+def facts_of(node: Node, listing: Listing, before: Facts | None, refusals: Refusals) -> Facts:
+    """`before` itself, where neither the node nor the listing has changed since."""
+    if before is not None and before.node is node and before.listing is listing:
+        return before
+    pool, region = pool_of(node), region_of(node)
+    own = before.own if before else NOTHING
+    if before is None or before.node is not node:
+        own = own_quote(node, own, refusals)
+    return Facts(
+        node=node,
+        own=own,
+        pool=pool,
+        kind=Kind(pool.instance_type, pool.capacity_type, shape_of(node)),
+        region=region,
+        notice=notice_of(node),
+        listing=listing,
+        listed=listing.quote(node, pool, region),
+    )

@@ -1,0 +1,131 @@
+"""On what terms nodes are had: for each value the first source that knows it, and which one that was.
+
+The order of trust: what the node says of itself, the price table, Prometheus, what was learned of its pool
+(with the table's or Prometheus' rate, else the usual one, as the prior), and last an estimate.
+"""
+
+import math
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tradewind.cluster.snapshot import Floats, Offer
+from tradewind.market.estimates import Estimates
+from tradewind.market.facts import Facts, Listing
+from tradewind.market.learned import Evidence
+from tradewind.market.pools import Pool
+from tradewind.market.quotes import Origin, Quote
+from tradewind.market.settings import MarketSettings
+from tradewind.market.table import PriceTable
+
+ORIGINS = tuple(Origin)
+CODES = {origin: code for code, origin in enumerate(ORIGINS)}
+_TOLD = tuple(CODES[origin] for origin in (Origin.NODE, Origin.TABLE, Origin.PROMETHEUS))
+UNKNOWN, _ESTIMATED = CODES[Origin.UNKNOWN], CODES[Origin.ESTIMATED]
+
+# From this share of an interruption on, a pool's rate is more than what the table said.
+_SEEN_ONE = 0.5
+_NO_EVIDENCE = Evidence()
+
+Codes = NDArray[np.intp]
+
+
+class Told(NamedTuple):
+    values: Floats  # (3, N) in the order of a Quote's fields, NaN where no source knows
+    origins: Codes  # (3, N)
+
+
+class Terms(NamedTuple):
+    offers: Floats  # (5, N) in the order of an Offer's fields
+    origins: Codes  # (3, N) of price, median price and interruption rate
+
+    def first(self) -> tuple[Offer, Codes]:
+        price, median_price, rate, durable, leaving = self.offers[:, 0].tolist()
+        return Offer(price, median_price, rate, bool(durable), bool(leaving)), self.origins[:, 0]
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """All that offers are made from, at one moment. Never changes, so any thread may read it."""
+
+    version: int = 0
+    settings: MarketSettings = field(default_factory=MarketSettings)
+    listing: Listing = field(default_factory=lambda: Listing(PriceTable()))
+    quotes: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # of Prometheus: field, node
+    evidence: Mapping[Pool, Evidence] = field(default_factory=dict)
+    estimates: Estimates = field(default_factory=Estimates)
+
+    def memo_key(self, facts: Facts) -> Hashable:
+        """Nodes with the same key have the same offer. No NaN in it: one NaN does not equal another."""
+        name = facts.node.name
+        asked = tuple([quotes.get(name) for quotes in self.quotes.values()])
+        return _hashable(facts.own), _hashable(facts.listed), facts.pool, facts.kind, facts.notice, asked
+
+    def told(self, facts: Sequence[Facts]) -> Told:
+        """For each value what the first source says that says something."""
+        names = [each.node.name for each in facts]
+        own = _columns(each.own for each in facts)
+        listed = _columns(each.listed for each in facts)
+        asked = np.full_like(own, math.nan)
+        for column, name in zip(asked, Quote._fields, strict=True):
+            quotes = self.quotes.get(name)
+            if quotes:
+                column[:] = [quotes.get(node, math.nan) for node in names]
+        values = np.full_like(own, math.nan)
+        codes = np.full(values.shape, UNKNOWN, np.intp)
+        for code, said in zip(_TOLD, (own, listed, asked), strict=True):
+            news = np.isnan(values) & ~np.isnan(said)
+            values[news], codes[news] = said[news], code
+        return Told(values, codes)
+
+    def settle(self, facts: Sequence[Facts], told: Told) -> Terms:
+        """Fill what no source told, and add what was learned and what is about to happen."""
+        price, median_price, rate = told.values
+        price_from, median_from, rate_from = told.origins
+        spot = np.array([each.pool.spot for each in facts], np.bool_)
+        leaving = np.array([each.notice is not None for each in facts], np.bool_)
+        self._estimate_prices(facts, price, price_from)
+        self._fill_rates(spot, rate, rate_from)
+        self._apply_evidence(facts, rate, rate_from)
+        # A price ratio of 1 makes the stability of a leaving node exactly zero.
+        as_price = (median_from == UNKNOWN) | leaving
+        median_price[as_price], median_from[as_price] = price[as_price], price_from[as_price]
+        rate[leaving], rate_from[leaving] = 1.0, CODES[Origin.NOTICE]
+        return Terms(np.vstack([told.values, ~spot & ~leaving, leaving]), told.origins)
+
+    def _estimate_prices(self, facts: Sequence[Facts], price: Floats, codes: Codes) -> None:
+        for row in np.flatnonzero(codes == UNKNOWN).tolist():
+            price[row] = self.estimates.price(facts[row].kind)
+            if not math.isnan(price[row]):
+                codes[row] = _ESTIMATED
+
+    def _fill_rates(self, spot: NDArray[np.bool_], rate: Floats, codes: Codes) -> None:
+        priors = self.settings.priors
+        unknown = codes == UNKNOWN
+        rate[unknown] = np.where(spot, priors.spot, priors.on_demand)[unknown]
+        codes[unknown] = _ESTIMATED
+
+    def _apply_evidence(self, facts: Sequence[Facts], rate: Floats, codes: Codes) -> None:
+        if not self.evidence:
+            return
+        seen = np.array([self.evidence.get(each.pool, _NO_EVIDENCE) for each in facts]).reshape(-1, 2)
+        evidence = Evidence(*seen.T)
+        worth = self.settings.learned.prior_node_hours
+        open_rows = (codes != CODES[Origin.NODE]) & (seen > 0).any(axis=1)
+        rate[open_rows] = np.asarray(evidence.posterior(rate, worth).rate)[open_rows]
+        outweighs = (seen[:, 0] >= _SEEN_ONE) | (seen[:, 1] >= worth)
+        codes[open_rows & outweighs] = CODES[Origin.LEARNED]
+
+
+def _hashable(quote: Quote) -> Hashable:
+    return tuple([None if math.isnan(value) else value for value in quote])
+
+
+def _columns(quotes: Iterable[Quote]) -> Floats:
+    """(3, N): a column for each node."""
+    flat = np.fromiter(chain.from_iterable(quotes), np.float64)
+    return flat.reshape(-1, len(Quote._fields)).T
