@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from tradewind.cli.main import main, parser
+from tradewind.cli.main import COMMANDS, main, parser
 
 _HEAD = "apiVersion: tradewind.dev/v1alpha1\nkind: TradewindConfiguration\n"
 
@@ -74,3 +74,20 @@ def test_manifests_may_switch_by_environment(
     assert not getattr(parser().parse_args([command]), option)
     monkeypatch.setenv(variable, "true")
     assert getattr(parser().parse_args([command]), option)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["planner", "--prot"], ["serve", "--clust", "x"], ["release", "--if", "2m"], ["--vers"]],
+)
+def test_flags_are_not_abbreviated(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    assert "usage: tradewind" in capsys.readouterr().err
+
+
+def test_every_command_is_declared_whole() -> None:
+    commands = next(each for each in parser(complete=True)._actions if each.dest == "==SUPPRESS==").choices
+    assert commands is not None
+    assert list(commands) == list(COMMANDS)

@@ -1,22 +1,39 @@
-"""The command line: `tradewind serve`, `explain`, `plan`, `release`, `check-config`, `prices`."""
+"""The command line: `tradewind serve`, `explain`, `plan`, ...
+
+Only the command that is called is imported: solvers, web server and Kubernetes' client take seconds of
+processor time, which a watchdog that runs every minute would pay each time.
+"""
 
 import argparse
+import importlib
 import os
 import sys
 from collections.abc import Sequence
+from typing import Any
 
-from tradewind.cli import check_config, explain, plan, planner, prices, release, serve
 from tradewind.errors import TradewindError
-from tradewind.version import VERSION
+
+# The module of each command, and its line in the list of commands.
+COMMANDS = {
+    "serve": "answer kube-scheduler's extender requests",
+    "explain": "say why a pod is where it is, or why it is nowhere",
+    "plan": "place all waiting pods of a cluster file together",
+    "planner": "plan for the waiting pods of a live cluster",
+    "release": "remove Tradewind's scheduling gate from all pods",
+    "check-config": "say what a configuration means, or what is wrong",
+    "prices": "make a price table from other price lists",
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
+    # No matrix is multiplied anywhere; its threads, one for each processor, would be started all the same.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     options = parser().parse_args(arguments)
     try:
         options.run(options)
         sys.stdout.flush()
     except TradewindError as error:
-        print(f"tradewind: {error}", file=sys.stderr)
+        print(f"{_red('tradewind:')} {error}", file=sys.stderr)
         sys.exit(2)
     except BrokenPipeError:
         # The reader, `head` or a pager, has seen enough; Python would complain once more on its way out.
@@ -24,19 +41,52 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(1)
 
 
-def parser() -> argparse.ArgumentParser:
-    top = argparse.ArgumentParser(
-        prog="tradewind", description="Price- and risk-aware placement for Kubernetes."
-    )
-    top.add_argument("--version", action="version", version=VERSION)
-    commands = top.add_subparsers(required=True, metavar="COMMAND")
-    serve.add(commands.add_parser("serve", help="answer kube-scheduler's extender requests"))
-    explain.add(commands.add_parser("explain", help="say why a pod is where it is, or why it is nowhere"))
-    plan.add(commands.add_parser("plan", help="place all waiting pods of a cluster file together"))
-    planner.add(commands.add_parser("planner", help="plan for the waiting pods of a live cluster"))
-    release.add(commands.add_parser("release", help="let go of all pods that Tradewind holds"))
-    check_config.add(
-        commands.add_parser("check-config", help="say what a configuration means, or what is wrong")
-    )
-    prices.add(commands.add_parser("prices", help="make a price table from other price lists"))
+def parser(*, complete: bool = False) -> argparse.ArgumentParser:
+    """A command's own flags are declared when it is called; `complete` declares those of all commands."""
+    top = Parser(prog=_prog(), description="Price- and risk-aware placement for Kubernetes.")
+    top.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
+    commands = top.add_subparsers(required=True, metavar="COMMAND", parser_class=_Command)
+    for name, line in COMMANDS.items():
+        command = commands.add_parser(name, help=line, description=f"{line[0].upper()}{line[1:]}.")
+        command.module = f"tradewind.cli.{name.replace('-', '_')}"
+        if complete:
+            command.declare()
     return top
+
+
+class Parser(argparse.ArgumentParser):
+    """No abbreviated flags: `--prot` must not become `--protect-floor`, which writes to pods."""
+
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__(allow_abbrev=False, **arguments)
+
+
+class _Command(Parser):
+    module = ""
+    _declared = False
+
+    def declare(self) -> None:
+        if not self._declared and self.module:
+            self._declared = True
+            importlib.import_module(self.module).add(self)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        self.declare()
+        return super().parse_known_args(args, namespace)
+
+
+class _Version(argparse.Action):
+    def __call__(self, command: argparse.ArgumentParser, *_: object) -> None:
+        print(importlib.import_module("tradewind.version").VERSION)
+        command.exit()
+
+
+def _prog() -> str:
+    """As it was called: kubectl runs a program named kubectl-tradewind for `kubectl tradewind`."""
+    called = os.path.basename(sys.argv[0])  # noqa: PTH119  a pathlib import for one name
+    return "kubectl tradewind" if called.startswith("kubectl-") else "tradewind"
+
+
+def _red(text: str) -> str:
+    coloured = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
+    return f"\x1b[31m{text}\x1b[0m" if coloured else text

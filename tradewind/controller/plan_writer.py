@@ -12,12 +12,14 @@ import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from http import HTTPStatus
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tradewind.cluster.objects import Pod
-from tradewind.controller.metrics import PlanMetrics
 from tradewind.kube.writes import STRATEGIC_PATCH, Answer, ApiWrites
 from tradewind.planner.note import ANNOTATION, GATE, Note, text
+
+if TYPE_CHECKING:  # `release` writes too, and needs no planner
+    from tradewind.controller.metrics import PlanMetrics
 
 # Removes this one entry whatever else is in the list, and does nothing where it is gone already.
 _WITHOUT_GATE = {"spec": {"schedulingGates": [{"$patch": "delete", "name": GATE}]}}
@@ -52,7 +54,7 @@ class Named(Protocol):
 
 
 class PlanWriter:
-    def __init__(self, writes: ApiWrites, metrics: PlanMetrics) -> None:
+    def __init__(self, writes: ApiWrites, metrics: "PlanMetrics") -> None:
         self._writes = writes
         self._metrics = metrics
         # A pod's writes follow each other at once; otherwise all pods of a wave would be nominated before the

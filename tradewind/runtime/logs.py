@@ -1,4 +1,4 @@
-"""One line a record: JSON for collectors, plain text for a terminal."""
+"""One line per record: JSON for collectors, plain text for a terminal."""
 
 import json
 import logging
@@ -23,8 +23,9 @@ class JsonFormatter(logging.Formatter):
         return json.dumps(line, ensure_ascii=False)
 
 
-def configure(log_format: Format, level: str, stream: TextIO = sys.stderr) -> None:
-    """`auto` is text on a terminal and JSON elsewhere."""
+def configure(log_format: Format, level: str, stream: TextIO | None = None) -> None:
+    """To standard error unless told; `auto` is text on a terminal and JSON elsewhere."""
+    stream = stream or sys.stderr
     handler = logging.StreamHandler(stream)
     if log_format == "json" or (log_format == "auto" and not stream.isatty()):
         handler.setFormatter(JsonFormatter())

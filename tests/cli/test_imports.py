@@ -1,0 +1,44 @@
+"""What a command imports: each of these packages costs more than a short command may take in all."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+_HEAD = "apiVersion: tradewind.dev/v1alpha1\nkind: TradewindConfiguration\n"
+_SOLVERS = {"ortools", "pandas"}
+_WEB = {"fastapi", "uvicorn", "starlette", "uvloop"}
+_KUBERNETES = {"kubernetes", "aiohttp", "requests"}
+_SHOW = "; import sys; print(*sorted({name.partition('.')[0] for name in sys.modules}), file=sys.stderr)"
+
+
+def _imported(*arguments: str) -> set[str]:
+    program = f"import atexit\natexit.register(lambda: exec({_SHOW[2:]!r}))\n"
+    program += f"from tradewind.cli.main import main\nmain({list(arguments)!r})"
+    environment = {"KUBECONFIG": "/no/such/kubeconfig", "PYTHONPATH": ":".join(sys.path)}
+    ended = subprocess.run(  # noqa: S603  our own program
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, env=environment
+    )
+    return set(ended.stderr.splitlines()[-1].split())
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["nonsense"]])
+def test_no_command_imports_nothing(arguments: list[str]) -> None:
+    imported = _imported(*arguments)
+    assert "argparse" in imported
+    assert not imported & (_SOLVERS | _WEB | _KUBERNETES | {"numpy", "pydantic", "msgspec", "yaml"})
+
+
+def test_check_config_needs_neither_a_cluster_nor_a_server(tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(_HEAD)
+    imported = _imported("check-config", str(file))
+    assert "yaml" in imported
+    assert not imported & (_SOLVERS | _WEB | _KUBERNETES | {"prometheus_client"})
+
+
+def test_release_needs_no_planner() -> None:
+    imported = _imported("release")
+    assert "kubernetes" in imported
+    assert not imported & (_SOLVERS | _WEB | {"numpy", "prometheus_client"})
