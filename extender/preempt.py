@@ -1,13 +1,14 @@
 """Which of kube-scheduler's preemption candidates make sense to us.
 
 kube-scheduler has worked out on which nodes the pod would fit if it evicted some pods, and picks one of the
-nodes that we leave. We keep the one that our filters would accept after the eviction with the cheapest loss;
-the victims of a node are never changed.
+nodes that we leave. We leave the one that our filters accept after the eviction at the lowest cost; the
+victims of a node are never changed.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,44 +31,65 @@ class _Loss:
     name: str  # the same choice every time
 
 
+class _Candidate(NamedTuple):
+    node_name: str
+    row: int
+    victims: Victims
+    counted: Sequence[Pod]  # those of the victims that our watch has brought
+
+    @property
+    def complete(self) -> bool:
+        return len(self.counted) == len(self.victims.uids)
+
+    @property
+    def pods(self) -> Sequence[Pod] | None:
+        """All victims, from our watch or from the request; None where there is one that we cannot look at."""
+        return self.counted if self.complete else self.victims.pods or None
+
+
 def choose(
     request: PreemptRequest, snapshot: Snapshot, cache: Cache, policy: Policy
 ) -> Mapping[str, Victims]:
-    """The best node and its victims; nothing if our filters accept no node."""
-    acceptable = list(_acceptable(request, snapshot, cache, policy))
-    if not acceptable:
-        return {}
-    _, node_name = min(acceptable)
-    return {node_name: request.victims[node_name]}
+    """The cheapest of the candidates that our filters accept, if there are any.
+
+    A victim that our watch has not brought yet has no priority that we could compare: then all of them are
+    passed on, and kube-scheduler, which knows the pod, chooses.
+    """
+    candidates = list(_candidates(request, snapshot, cache))
+    accepted = [
+        # Without all of its victims we cannot tell what their leaving frees: trust kube-scheduler.
+        each
+        for each in candidates
+        if not each.complete or _passes(request.pod, each, snapshot, policy)
+    ]
+    if any(each.pods is None for each in candidates):
+        return {each.node_name: each.victims for each in accepted}
+    cheapest = min(accepted, key=lambda each: _loss(each, each.pods or (), snapshot), default=None)
+    return {cheapest.node_name: cheapest.victims} if cheapest else {}
 
 
-def _acceptable(
-    request: PreemptRequest, snapshot: Snapshot, cache: Cache, policy: Policy
-) -> Iterator[tuple[_Loss, str]]:
+def _candidates(request: PreemptRequest, snapshot: Snapshot, cache: Cache) -> Iterator[_Candidate]:
     for node_name, victims in request.victims.items():
         row = snapshot.row_of.get(node_name)
-        if row is None or not victims.uids:
-            continue
-        pods = cache.pods(victims.uids)
-        # Where we do not know all victims we cannot tell what their leaving frees: trust kube-scheduler.
-        if len(pods) < len(victims.uids) or _passes(request.pod, row, snapshot.without(pods), policy):
-            yield _loss(node_name, row, victims, pods, snapshot), node_name
+        if row is not None and victims.uids:
+            yield _Candidate(node_name, row, victims, cache.pods(victims.uids))
 
 
-def _passes(pod: Pod, row: int, snapshot: Snapshot, policy: Policy) -> bool:
-    return bool(policy.filter(pod, snapshot.nodes.take(np.array([row]))).feasible[0])
+def _passes(pod: Pod, candidate: _Candidate, snapshot: Snapshot, policy: Policy) -> bool:
+    nodes = snapshot.without(candidate.counted).nodes.take(np.array([candidate.row]))
+    return bool(policy.filter(pod, nodes).feasible[0])
 
 
-def _loss(node_name: str, row: int, victims: Victims, pods: Sequence[Pod], snapshot: Snapshot) -> _Loss:
+def _loss(candidate: _Candidate, pods: Sequence[Pod], snapshot: Snapshot) -> _Loss:
     priorities = [pod.priority for pod in pods]
     lowest = -(2**31)  # of any pod
     return _Loss(
-        broken_budgets=victims.broken_budgets,
-        highest_priority=max(priorities, default=lowest),
+        broken_budgets=candidate.victims.broken_budgets,
+        highest_priority=max(priorities),
         priorities=sum(priority - lowest + 1 for priority in priorities),
-        remaining_life=1 - float(snapshot.nodes.interruption_rate[row]),
-        age=max((-_seconds(pod.created) for pod in pods), default=0.0),
-        name=node_name,
+        remaining_life=1 - float(snapshot.nodes.interruption_rate[candidate.row]),
+        age=max(-_seconds(pod.created) for pod in pods),
+        name=candidate.node_name,
     )
 
 

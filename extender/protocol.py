@@ -17,7 +17,6 @@ from scoring.ranking import TOP
 from tradewind.cluster.objects import Pod, read_pod
 from tradewind.cluster.table import NodeTable, Rows
 from tradewind.errors import RequestError, UnreadableObjectError
-from tradewind.kube.objects import read_identity
 
 _NULL = msgspec.Raw(b"null")
 
@@ -118,6 +117,7 @@ class Victims:
 
     uids: Sequence[str]
     broken_budgets: int  # of PodDisruptionBudgets
+    pods: Sequence[Pod] = ()  # the same pods, where whole ones were sent
 
 
 @dataclass(frozen=True)
@@ -186,8 +186,8 @@ def _read_pod(data: bytes) -> Pod:
 
 
 def _whole_victims(victims: _Victims | None) -> Victims:
-    pods = [read_identity(pod) for pod in (victims and victims.pods) or () if bytes(pod) != b"null"]
-    return Victims([pod.uid or "" for pod in pods], victims.num_pdb_violations if victims else 0)
+    pods = [read_pod(bytes(pod)) for pod in (victims and victims.pods) or () if bytes(pod) != b"null"]
+    return Victims([pod.uid for pod in pods], victims.num_pdb_violations if victims else 0, pods)
 
 
 def _meta_victims(victims: _MetaVictims | None) -> Victims:

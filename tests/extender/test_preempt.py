@@ -100,6 +100,29 @@ def test_unknown_victims_are_kube_schedulers_to_judge() -> None:
     assert uids(ask(served, {"a": ["ghost"]})) == {"a": ["ghost"]}
 
 
+def test_a_pod_that_our_watch_has_not_brought_is_not_taken_for_the_cheapest_loss() -> None:
+    """It may have any priority: kube-scheduler, which knows it, chooses among all that we accept."""
+    pods = [victim("low", "a", priority=1), victim("half", "c", cpu="2"), victim("stays", "c", cpu="2")]
+    served = cluster([node("a"), node("b"), node("c")], pods)
+    asked = {"a": ["low"], "b": ["not-here-yet"], "c": ["half"]}  # on c 2 of 4 cores are free, 3 are asked
+    assert uids(ask(served, asked)) == {"a": ["low"], "b": ["not-here-yet"]}
+
+
+def test_one_unknown_victim_among_known_ones_leaves_the_choice_to_kube_scheduler() -> None:
+    served = cluster([node("a"), node("b")], [victim("low", "a", priority=1), victim("y", "b", priority=9)])
+    asked = {"a": ["low"], "b": ["y", "not-here-yet"]}
+    assert uids(ask(served, asked)) == asked
+
+
+def test_whole_victims_are_known_from_the_request_itself() -> None:
+    served = cluster([node("a"), node("b")], [victim("x", "a", priority=5)])
+    whole = {"a": victim("x", "a", priority=5), "b": victim("not-here-yet", "b", priority=1)}
+    victims = {name: {"Pods": [each.document], "NumPDBViolations": 0} for name, each in whole.items()}
+    body = {"Pod": _URGENT.document, "NodeNameToVictims": victims}
+    answer = served.client.post("/preempt", content=json.dumps(body).encode())
+    assert uids(answer.json()["NodeNameToMetaVictims"]) == {"b": ["not-here-yet"]}
+
+
 def test_empty_lists_and_unknown_nodes_are_left_out() -> None:
     served = cluster([node("a")], [victim("x", "a")])
     assert ask(served, {"a": []}) == {}
