@@ -10,13 +10,9 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable
-from http import HTTPStatus
 
 import numpy as np
 from cachetools import TTLCache
-from kubernetes.client import ApiClient, CoreV1Api
-from kubernetes.client.exceptions import ApiException
-from urllib3.exceptions import HTTPError
 
 from extender.metrics import ExtenderMetrics
 from extender.protocol import BindRequest
@@ -24,8 +20,9 @@ from scoring.policy import Policy
 from tradewind.cluster.cache import Cache
 from tradewind.cluster.objects import Pod, read_pod
 from tradewind.cluster.snapshot import Snapshot
+from tradewind.errors import ApiError, NotFoundError
+from tradewind.kube.client import Client
 
-_API_SECONDS = 10.0
 # When the answer to a binding is lost, the watch tells within this time whether it took place.
 _DOUBT_SECONDS = 30.0
 # A refused pod is back within seconds; kube-scheduler's longest back-off is 10 s.
@@ -36,10 +33,10 @@ _log = logging.getLogger(__name__)
 
 class Binder:
     def __init__(
-        self, cache: Cache, api: ApiClient, policy_of: Callable[[Pod], Policy], metrics: ExtenderMetrics
+        self, cache: Cache, client: Client, policy_of: Callable[[Pod], Policy], metrics: ExtenderMetrics
     ) -> None:
         self._cache = cache
-        self._api = CoreV1Api(api)
+        self._client = client
         self._policy_of = policy_of
         self._metrics = metrics
         self._refused: TTLCache[str, frozenset[str]] = TTLCache(10_000, ttl=_REFUSAL_SECONDS)
@@ -88,14 +85,12 @@ class Binder:
             "target": {"apiVersion": "v1", "kind": "Node", "name": request.node_name},
         }
         try:
-            self._api.create_namespaced_pod_binding(
-                request.name, request.namespace, body, _preload_content=False, _request_timeout=_API_SECONDS
-            )
-        except (ApiException, HTTPError) as error:
+            self._client.create(f"{_path(request)}/binding", body)
+        except ApiError as error:
             return self._after_failure(request, error)
         return ""
 
-    def _after_failure(self, request: BindRequest, error: Exception) -> str:
+    def _after_failure(self, request: BindRequest, error: ApiError) -> str:
         """A repeated binding is refused as a conflict, and an answer may be lost: what does the pod say?"""
         pod = self._fetch(request)
         if pod is not None and pod.node_name == request.node_name:
@@ -103,7 +98,7 @@ class Binder:
         if pod is not None:
             self._cache.forget(request.uid)
             self._cache.apply_pod(pod)
-        elif isinstance(error, ApiException) and error.status == HTTPStatus.NOT_FOUND:
+        elif isinstance(error, NotFoundError):
             self._cache.forget(request.uid)
         else:
             _forget_later(self._cache, request.uid)
@@ -114,14 +109,15 @@ class Binder:
 
     def _fetch(self, request: BindRequest) -> Pod | None:
         try:
-            response = self._api.read_namespaced_pod(
-                request.name, request.namespace, _preload_content=False, _request_timeout=_API_SECONDS
-            )
-            pod = read_pod(response.data)
-        except (ApiException, HTTPError) as error:
+            pod = read_pod(self._client.get(_path(request)))
+        except ApiError as error:
             _log.warning("reading pod %s/%s failed: %s", request.namespace, request.name, error)
             return None
         return pod if pod.uid == request.uid else None
+
+
+def _path(request: BindRequest) -> str:
+    return f"/api/v1/namespaces/{request.namespace}/pods/{request.name}"
 
 
 def _forget_later(cache: Cache, uid: str) -> None:

@@ -17,6 +17,7 @@ from extender.metrics import ExtenderMetrics
 from extender.tls import Certificates, RotatingTls
 from extender.verbs import Verbs
 from tradewind.explain.decisions import Decisions
+from tradewind.kube.client import Client
 from tradewind.kube.lease import Leader
 from tradewind.market.learning import LEASE, MarketLearning
 from tradewind.runtime import identity
@@ -77,7 +78,7 @@ class Service:
             yield probes, self._options.probe_host, self._options.probe_port, None
 
     def _binder(self) -> Binder:
-        return Binder(self._parts.cache, self._parts.api("--bind"), self._policy_of, self._metrics)
+        return Binder(self._parts.cache, Client(self._parts.api("--bind")), self._policy_of, self._metrics)
 
     @contextlib.asynccontextmanager
     async def _learning(self) -> AsyncIterator[MarketLearning]:

@@ -5,6 +5,8 @@ TradewindError
 ├── QuantityError           a resource quantity that Kubernetes would refuse
 ├── ClusterFileError        a cluster file that cannot be read
 ├── ApiError                an API server that does not answer, or not what was asked
+│   ├── NotFoundError       there is no such object, or no such namespace
+│   ├── ConflictError       there is one already, or it is no longer the version that was read
 │   └── GoneError           it no longer knows the version to go on from
 ├── ConfigurationError      a configuration that is refused as a whole
 ├── PriceTableError         a price table, or what should become one, that is refused as a whole
@@ -33,6 +35,19 @@ class ClusterFileError(TradewindError):
 
 class ApiError(TradewindError):
     """The API server refuses, fails, falls silent or talks nonsense."""
+
+    def __init__(self, message: str, status: int = 0) -> None:
+        """`status` is the HTTP status of a refusal; 0 where there was no answer, or none that made sense."""
+        super().__init__(message)
+        self.status = status
+
+
+class NotFoundError(ApiError):
+    """The object, or the namespace that it should be in, does not exist."""
+
+
+class ConflictError(ApiError):
+    """The object exists already, or has changed since it was read."""
 
 
 class GoneError(ApiError):

@@ -15,6 +15,7 @@ from extender.protocol import BindRequest
 from tests.builders import PodBuilder, node, offer_of, pod
 from tradewind.cluster.cache import Cache
 from tradewind.config.document import DEFAULT
+from tradewind.kube.client import Client
 
 # Each asks for 1Gi and may take 9Gi: a node of 16Gi takes them while 9Gi are free, so the eighth is the last.
 _HUNGRY = [pod(f"hungry-{i}").requests(memory="1Gi").limits(memory="9Gi") for i in range(12)]
@@ -79,7 +80,7 @@ class Bench:
         configuration.retries = False
         self.api = ApiClient(configuration)
         self.metrics = ExtenderMetrics()
-        self.binder = Binder(self.cache, self.api, DEFAULT.policies().of, self.metrics)
+        self.binder = Binder(self.cache, Client(self.api), DEFAULT.policies().of, self.metrics)
 
     def know(self, *pods: PodBuilder) -> None:
         for each in pods:

@@ -9,7 +9,8 @@ from kubernetes.config import ConfigException
 
 from tests.kube.api_server import ApiServer, Asked, Reply, serving
 from tradewind.kube import writes as api_writes
-from tradewind.kube.writes import MERGE_PATCH, Answer, ApiWrites
+from tradewind.kube.client import MERGE_PATCH
+from tradewind.kube.writes import Answer, ApiWrites
 
 _PATH = "/api/v1/namespaces/shop/pods/web"
 _PATCH = {"metadata": {"uid": "u"}, "spec": {"schedulingGates": None}}

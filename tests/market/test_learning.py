@@ -1,15 +1,14 @@
 """Learning and remembering against an API of one ConfigMap, with its versions and conflicts."""
 
-from types import SimpleNamespace
-from typing import Any
+import json
+from typing import Any, ClassVar, cast
 
 import pytest
-from kubernetes.client.exceptions import ApiException
 
 from tests.builders import NodeBuilder, node
 from tradewind.cluster.cache import Cache
+from tradewind.errors import ApiError, ConflictError, NotFoundError
 from tradewind.market import learning as market_learning
-from tradewind.market import memory as market_memory
 from tradewind.market import recall as market_recall
 from tradewind.market.learned import decode
 from tradewind.market.learning import MarketLearning
@@ -27,35 +26,35 @@ class ConfigMaps:
         self.version = 0
         self.fails = 0  # status of every answer, unless 0
 
-    def read_namespaced_config_map(self, *_: object, **__: object) -> Any:
+    def get(self, *_: object) -> bytes:
         self._fail()
         if self.data is None:
-            raise ApiException(status=404, reason="Not Found")
+            raise NotFoundError("the API server answers 404: no such ConfigMap", 404)
         return self._object()
 
-    def create_namespaced_config_map(self, _namespace: str, body: Any, **_: object) -> Any:
+    def create(self, _path: str, body: Any) -> bytes:
         self._fail()
         if self.data is not None:
-            raise ApiException(status=409, reason="AlreadyExists")
+            raise ConflictError("the API server answers 409: it exists", 409)
         return self._store(body)
 
-    def replace_namespaced_config_map(self, _name: str, _namespace: str, body: Any, **_: object) -> Any:
+    def replace(self, _path: str, body: Any) -> bytes:
         self._fail()
         if body["metadata"]["resourceVersion"] != str(self.version):
-            raise ApiException(status=409, reason="Conflict")
+            raise ConflictError("the API server answers 409: it has changed", 409)
         return self._store(body)
 
-    def _store(self, body: Any) -> Any:
+    def _store(self, body: Any) -> bytes:
         self.data = body["data"]
         self.version += 1
         return self._object()
 
-    def _object(self) -> Any:
-        return SimpleNamespace(metadata=SimpleNamespace(resource_version=str(self.version)), data=self.data)
+    def _object(self) -> bytes:
+        return json.dumps({"metadata": {"resourceVersion": str(self.version)}, "data": self.data}).encode()
 
     def _fail(self) -> None:
         if self.fails:
-            raise ApiException(status=self.fails, reason="Failing")
+            raise ApiError(f"the API server answers {self.fails}", self.fails)
 
 
 class Clock:
@@ -80,18 +79,20 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 @pytest.fixture
 def maps(monkeypatch: pytest.MonkeyPatch) -> ConfigMaps:
     maps = ConfigMaps()
-    monkeypatch.setattr(market_memory, "CoreV1Api", lambda _api: maps)
+    monkeypatch.setattr(Replica, "maps", maps, raising=False)
     return maps
 
 
 class Replica:
+    maps: ClassVar[Any]  # of the test
+
     def __init__(self, clock: Clock, *, leads: bool = True) -> None:
         self.clock = clock
         self.leads = leads
         self.market = Market()
         self.cache = Cache(self.market.offer_of)
         self.metrics = MarketMetrics()
-        memory = MarketMemory(None, "here", self.metrics)
+        memory = MarketMemory(self.maps, "here", self.metrics)
         self.learning = MarketLearning(
             self.market, self.cache, memory, self.metrics, offer=lambda: None, leading=lambda: self.leads
         )
@@ -252,7 +253,7 @@ def test_what_others_learned_stays_when_the_api_fails(clock: Clock, maps: Config
 
 
 def test_a_write_that_lost_the_race_is_left(clock: Clock, maps: ConfigMaps) -> None:
-    memory = MarketMemory(None, "here", MarketMetrics())
+    memory = MarketMemory(cast("Any", maps), "here", MarketMetrics())
     replica = filled(Replica(clock))
     assert memory.read() is None
     replica.learning.save()

@@ -5,11 +5,10 @@ import threading
 import time
 from operator import attrgetter
 
-from kubernetes.client import ApiClient
-
 from tradewind.cluster.cache import Cache
 from tradewind.cluster.objects import namespace_of, node_of, pod_of, read_namespace, read_node, read_pod
 from tradewind.cluster.wire import NamespaceObject, NodeObject, PodObject
+from tradewind.kube.access import ApiClient
 from tradewind.kube.streams import Streams
 from tradewind.kube.watch import Pace, Resource, Watch
 

@@ -8,20 +8,17 @@ that annotation; a pod that has one already, of ours or of its owner's, is left 
 import logging
 from collections.abc import Callable, Iterable, Iterator
 
-from kubernetes.client import ApiClient, CoreV1Api
-from kubernetes.client.exceptions import ApiException
-from urllib3.exceptions import HTTPError
-
 from scoring.filters.durable_floor import DurableFloor
 from scoring.policy import Policy
 from tradewind.cluster.cache import Cache
 from tradewind.cluster.objects import DELETION_COST, Pod
 from tradewind.cluster.snapshot import Snapshot
 from tradewind.controller.metrics import PlanMetrics
+from tradewind.errors import ApiError
+from tradewind.kube.client import Client
 
 # Pods without the annotation count as 0, so any positive number keeps them longer.
 _COST = "1000"
-_API_SECONDS = 10.0
 # One round must not take long: what is left over comes with the next.
 _MAX_PATCHES = 200
 
@@ -30,10 +27,10 @@ _log = logging.getLogger(__name__)
 
 class FloorGuard:
     def __init__(
-        self, cache: Cache, api: ApiClient, policy_of: Callable[[Pod], Policy], metrics: PlanMetrics
+        self, cache: Cache, client: Client, policy_of: Callable[[Pod], Policy], metrics: PlanMetrics
     ) -> None:
         self._cache = cache
-        self._api = CoreV1Api(api)
+        self._client = client
         self._policy_of = policy_of
         self._metrics = metrics
         self._seen = -1  # generation
@@ -52,10 +49,8 @@ class FloorGuard:
     def _protect(self, pod: Pod) -> None:
         patch = {"metadata": {"uid": pod.uid, "annotations": {DELETION_COST: _COST}}}
         try:
-            self._api.patch_namespaced_pod(
-                pod.name, pod.namespace, patch, _preload_content=False, _request_timeout=_API_SECONDS
-            )
-        except (ApiException, HTTPError) as error:
+            self._client.patch(f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}", patch)
+        except ApiError as error:
             self._metrics.protected.labels("failed").inc()
             _log.warning("protecting %s from being deleted first: %s", pod, error)
             return

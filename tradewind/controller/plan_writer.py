@@ -15,7 +15,8 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tradewind.cluster.objects import Pod
-from tradewind.kube.writes import STRATEGIC_PATCH, Answer, ApiWrites
+from tradewind.kube.client import STRATEGIC_PATCH
+from tradewind.kube.writes import Answer, ApiWrites
 from tradewind.planner.note import ANNOTATION, GATE, Note, text
 
 if TYPE_CHECKING:  # `release` writes too, and needs no planner

@@ -10,10 +10,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
-from kubernetes.client import ApiClient
 
 from tradewind.controller.plan_writer import Outcome, outcome_of, remove_gate
 from tradewind.errors import ApiError, GoneError
+from tradewind.kube.access import ApiClient
 from tradewind.kube.lease import LeaseSpec, LeaseStore
 from tradewind.kube.objects import Identity
 from tradewind.kube.streams import Streams

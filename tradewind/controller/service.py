@@ -19,6 +19,7 @@ from tradewind.controller.plan_events import PlanEvents
 from tradewind.controller.plan_writer import Outcome, PlanWriter
 from tradewind.controller.planning import Orders, Planning
 from tradewind.controller.release import LEASE
+from tradewind.kube.client import Client
 from tradewind.kube.lease import Leader
 from tradewind.kube.writes import ApiWrites
 from tradewind.planner.worker import Worker
@@ -115,7 +116,7 @@ class PlannerService:
 
     async def _guard_floors(self) -> None:
         parts = self._parts
-        guard = FloorGuard(parts.cache, self._api, parts.settings.policy_of, self._metrics)
+        guard = FloorGuard(parts.cache, Client(self._api), parts.settings.policy_of, self._metrics)
         while True:
             await asyncio.sleep(_FLOOR_SECONDS)
             if self._leader.leading and parts.synced:

@@ -8,6 +8,8 @@ from kubernetes.config import ConfigException, load_incluster_config, load_kube_
 
 from tradewind.errors import TradewindError
 
+__all__ = ["ApiClient", "connect"]  # nobody else names the official client
+
 
 def connect(kubeconfig: Path | None) -> tuple[str, ApiClient] | None:
     """The cluster's name for people, and the access to it; None where none is named and we run in none."""

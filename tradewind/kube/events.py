@@ -4,9 +4,10 @@ import logging
 import os
 from datetime import UTC, datetime
 
-from kubernetes.client import ApiClient, CoreV1Api
-from kubernetes.client.exceptions import ApiException
-from urllib3.exceptions import HTTPError
+from kubernetes.client import ApiClient
+
+from tradewind.errors import ApiError
+from tradewind.kube.client import Client
 
 _log = logging.getLogger(__name__)
 
@@ -29,6 +30,6 @@ def warn_about_ourselves(api: ApiClient | None, reason: str, message: str) -> No
         "count": 1,
     }
     try:
-        CoreV1Api(api).create_namespaced_event(namespace, event, _request_timeout=5)
-    except (ApiException, HTTPError) as error:
+        Client(api).create(f"/api/v1/namespaces/{namespace}/events", event, 5)
+    except ApiError as error:
         _log.warning("event %s could not be written: %s", reason, error)

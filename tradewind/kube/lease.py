@@ -14,23 +14,18 @@ import threading
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
-from http import HTTPStatus
-from typing import Any
 
 import msgspec
-from kubernetes.client import ApiClient, CoordinationV1Api
-from kubernetes.client.exceptions import ApiException
-from kubernetes.config import ConfigException
-from urllib3.exceptions import HTTPError
+from kubernetes.client import ApiClient
 
-from tradewind.errors import ApiError, TradewindError
+from tradewind.errors import ApiError, ConflictError, NotFoundError, TradewindError
+from tradewind.kube.client import Client
+from tradewind.kube.failures import decoded
 
 # A silent API server leaves time for a second try before the deadline of the defaults.
 _REQUEST_SECONDS = 5.0
 _LEAST_REQUEST_SECONDS = 0.1
 _NEVER = -math.inf
-_ABSENT = frozenset({HTTPStatus.NOT_FOUND})
-_CHANGED = frozenset({HTTPStatus.CONFLICT})
 
 _log = logging.getLogger(__name__)
 
@@ -59,10 +54,8 @@ class LeaseStore:
     """One Lease in the API server; raises ApiError for everything that goes wrong."""
 
     def __init__(self, api: ApiClient, namespace: str, name: str) -> None:
-        # A client of its own: a request that is repeated behind our back would outlast its deadline.
-        own = ApiClient(api.configuration)
-        own.rest_client.pool_manager.connection_pool_kw["retries"] = False
-        self._api = CoordinationV1Api(own)
+        self._client = Client(ApiClient(api.configuration))  # its own connections, so that `close` ends them
+        self._leases = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
         self._namespace = namespace
         self._name = name
 
@@ -71,45 +64,30 @@ class LeaseStore:
 
     def read(self, seconds: float = _REQUEST_SECONDS) -> Lease | None:
         """None where there is none."""
-        return self._request(
-            self._api.read_namespaced_lease, self._name, self._namespace, seconds=seconds, unless=_ABSENT
-        )
+        try:
+            return decoded(_decoder, self._client.get(f"{self._leases}/{self._name}", seconds))
+        except NotFoundError:
+            return None
 
     def create(self, spec: LeaseSpec, seconds: float) -> Lease | None:
         """None where another was faster."""
-        body = {"metadata": {"name": self._name}, "spec": msgspec.to_builtins(spec)}
-        return self._request(
-            self._api.create_namespaced_lease, self._namespace, body, seconds=seconds, unless=_CHANGED
-        )
+        body = {"metadata": {"name": self._name}, "spec": spec}
+        try:
+            return decoded(_decoder, self._client.create(self._leases, body, seconds))
+        except ConflictError:
+            return None
 
     def replace(self, lease: Lease, spec: LeaseSpec, seconds: float) -> Lease | None:
         """None where the lease is no longer what was read."""
         metadata = {"resourceVersion": lease.metadata.resource_version}
-        body = {"metadata": metadata, "spec": msgspec.to_builtins(spec)}
-        return self._request(
-            self._api.patch_namespaced_lease,
-            self._name,
-            self._namespace,
-            body,
-            seconds=seconds,
-            unless=_ABSENT | _CHANGED,
-        )
+        body = {"metadata": metadata, "spec": spec}
+        try:
+            return decoded(_decoder, self._client.patch(f"{self._leases}/{self._name}", body, seconds))
+        except (NotFoundError, ConflictError):
+            return None
 
     def close(self) -> None:
-        self._api.api_client.close()
-
-    def _request(
-        self, verb: Callable[..., Any], *arguments: Any, seconds: float, unless: frozenset[HTTPStatus]
-    ) -> Lease | None:
-        try:
-            response = verb(*arguments, _preload_content=False, _request_timeout=seconds)
-            return _decoder.decode(response.data)
-        except ApiException as error:
-            if error.status in unless:
-                return None
-            raise ApiError(f"{self}: the API server answers {error.status} {error.reason}") from error
-        except (HTTPError, OSError, ConfigException, msgspec.MsgspecError) as error:
-            raise ApiError(f"{self}: {error}") from error
+        self._client.close()
 
 
 class Leader:
@@ -181,7 +159,7 @@ class Leader:
             self.trouble = ""
         except ApiError as error:
             if not self.trouble:
-                _log.warning("%s; tried again every %.0f s", error, self._retry)
+                _log.warning("%s: %s; tried again every %.0f s", self._store, error, self._retry)
             self.trouble = str(error)
         except Exception as error:  # noqa: BLE001  a dead thread would never lead again, in silence
             self.trouble = str(error)

@@ -9,29 +9,15 @@ import threading
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from http import HTTPStatus
 from typing import Any
 
-import msgspec
 import urllib3
-from kubernetes.client import ApiClient, ApiException, CoreV1Api
-from kubernetes.config import ConfigException
+from kubernetes.client import ApiClient, CoreV1Api
 
-from tradewind.errors import ApiError, GoneError
+from tradewind.kube.failures import api_errors
 
 # A TCP and TLS handshake takes a few round trips; a server that is gone should be noticed soon.
 _CONNECT_SECONDS = 5.0
-
-
-class Status(msgspec.Struct):
-    """How the API server says that something went wrong."""
-
-    code: int = 0
-    message: str = ""
-
-    def error(self) -> ApiError:
-        kind = GoneError if self.code == HTTPStatus.GONE else ApiError
-        return kind(f"the API server answers {self.code}: {self.message}")
 
 
 class Streams:
@@ -52,7 +38,7 @@ class Streams:
 
     def page(self, resource: str, query: Mapping[str, Any], deadline_seconds: float) -> bytes:
         """A list, or one page of it; the deadline is for each byte of it."""
-        with _api_errors(), self._open(resource, query, deadline_seconds) as response:
+        with api_errors(), self._open(resource, query, deadline_seconds) as response:
             data: bytes = response.read()
             return data
 
@@ -61,7 +47,7 @@ class Streams:
         self, resource: str, query: Mapping[str, Any], deadline_seconds: float
     ) -> Iterator[Iterator[bytes]]:
         """The lines of a watch that the server has accepted, each an event, until the server ends it."""
-        with _api_errors(), self._open(resource, {**query, "watch": True}, deadline_seconds) as response:
+        with api_errors(), self._open(resource, {**query, "watch": True}, deadline_seconds) as response:
             yield _lines(response.stream(amt=None))
 
     def close(self) -> None:
@@ -134,25 +120,3 @@ def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
         for tail in tails:
             yield b"".join(parts)
             parts = [tail]
-
-
-@contextmanager
-def _api_errors() -> Iterator[None]:
-    try:
-        yield
-    except ApiException as error:
-        raise _refusal(error) from error
-    except ConfigException as error:
-        raise ApiError(f"the credentials cannot be renewed: {error}") from error
-    except urllib3.exceptions.ReadTimeoutError as error:
-        raise ApiError("the API server has fallen silent") from error
-    except (urllib3.exceptions.HTTPError, OSError) as error:
-        raise ApiError(f"the connection to the API server failed: {error}") from error
-
-
-def _refusal(error: ApiException) -> ApiError:
-    try:
-        message = msgspec.json.decode(error.body or b"", type=Status).message
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        message = str(error.reason)
-    return Status(code=error.status or 0, message=message).error()

@@ -16,8 +16,9 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from tradewind.errors import ApiError, GoneError, UnreadableObjectError
+from tradewind.kube.failures import Status, decoded
 from tradewind.kube.objects import UNREADABLE, Identity, read_identity
-from tradewind.kube.streams import Status, Streams
+from tradewind.kube.streams import Streams
 
 _log = logging.getLogger(__name__)
 
@@ -173,7 +174,7 @@ class Watch:
                 self._page_size *= 2
                 raise
             self._alive()
-            page = _decoded(_list_decoder, data)
+            page = decoded(_list_decoder, data)
             yield page
             if not page.metadata.token:
                 return
@@ -245,12 +246,12 @@ class Watch:
 
     def _take_any(self, line: bytes) -> None:
         try:
-            event = _decoded(_event_decoder, line)
+            event = decoded(_event_decoder, line)
         except ApiError:
             self._version = None  # nobody knows what the line was about
             raise
         if event.type == "ERROR":
-            raise _decoded(_status_decoder, event.object).error()
+            raise decoded(_status_decoder, event.object).error()
         identity = self._identity(event.object)
         if event.type in _CHANGES:
             self.events += 1
@@ -289,13 +290,3 @@ class Watch:
     def _alive(self) -> None:
         self._sign_of_life = time.monotonic()
         self.trouble = ""
-
-
-Decoded = TypeVar("Decoded")
-
-
-def _decoded(decoder: msgspec.json.Decoder[Decoded], data: bytes | msgspec.Raw) -> Decoded:
-    try:
-        return decoder.decode(data)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise ApiError(f"the API server's answer cannot be read ({error}): {bytes(data)[:80]!r}") from error

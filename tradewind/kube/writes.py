@@ -21,11 +21,9 @@ from kubernetes.client import ApiClient, Configuration
 from kubernetes.client.rest import should_bypass_proxies
 from kubernetes.config import ConfigException
 
+from tradewind.kube.client import MERGE_PATCH, USER_AGENT
+from tradewind.kube.failures import Status
 from tradewind.kube.http_client import HttpClient, Response
-from tradewind.kube.streams import Status
-
-MERGE_PATCH = "application/merge-patch+json"
-STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 
 # Of the object that a write leaves behind nothing is read: its metadata are the least that can be asked for.
 # It saves bytes only: the API server's own time was the same for whole pods, and for protobuf.
@@ -36,8 +34,7 @@ _FIRST_DELAY_SECONDS = 0.1
 _MOST_DELAY_SECONDS = 10.0
 # Renewing credentials may start a program, and reading them takes a file: not for every write.
 _CREDENTIALS_SECONDS = 10.0
-# The agent is also the name of the manager of the fields that we write.
-_HEADERS = {"User-Agent": "tradewind", "Accept": _ACCEPT}
+_HEADERS = {"User-Agent": USER_AGENT, "Accept": _ACCEPT}
 _BUSY = frozenset(
     {
         HTTPStatus.TOO_MANY_REQUESTS,

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from kubernetes.client import ApiClient
 from prometheus_client import CollectorRegistry
 
 from tradewind.cluster.cache import Cache
@@ -17,6 +16,8 @@ from tradewind.cluster.metrics import WatchView
 from tradewind.config.metrics import ConfigMetrics
 from tradewind.config.settings import Settings
 from tradewind.errors import TradewindError
+from tradewind.kube.access import ApiClient
+from tradewind.kube.client import Client
 from tradewind.kube.events import warn_about_ourselves
 from tradewind.market.feed import MarketFeed
 from tradewind.market.market import Market
@@ -96,4 +97,4 @@ class Assembly:
             await asyncio.sleep(_LEARNED_INTERVAL_SECONDS)
 
     def market_memory(self, wanted_by: str) -> MarketMemory:
-        return MarketMemory(self.api(wanted_by), identity.namespace(), self.market_metrics)
+        return MarketMemory(Client(self.api(wanted_by)), identity.namespace(), self.market_metrics)

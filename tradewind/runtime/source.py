@@ -4,13 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from kubernetes.client import ApiClient
-
 from tradewind.cluster.cache import Cache
 from tradewind.cluster.files import load
 from tradewind.cluster.metrics import WatchView
 from tradewind.cluster.reflector import Reflector
-from tradewind.kube.access import connect
+from tradewind.kube.access import ApiClient, connect
 
 EXAMPLES = Path(__file__).parent / "examples"
 

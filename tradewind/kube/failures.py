@@ -1,0 +1,71 @@
+"""What can go wrong between us and the API server, as an ApiError: one mapping for every kind of request."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http import HTTPStatus
+from typing import TypeVar
+
+import aiohttp
+import msgspec
+import urllib3
+from kubernetes.client import ApiException
+from kubernetes.config import ConfigException
+
+from tradewind.errors import ApiError, ConflictError, GoneError, NotFoundError
+
+_KINDS: dict[int, type[ApiError]] = {
+    HTTPStatus.NOT_FOUND: NotFoundError,
+    HTTPStatus.CONFLICT: ConflictError,
+    HTTPStatus.GONE: GoneError,
+}
+# What bytes that are no JSON of ours end in; a RecursionError comes from brackets nested too deep.
+_UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+
+Decoded = TypeVar("Decoded")
+
+
+class Status(msgspec.Struct):
+    """How the API server says that something went wrong."""
+
+    code: int = 0
+    message: str = ""
+
+    def error(self) -> ApiError:
+        kind = _KINDS.get(self.code, ApiError)
+        return kind(f"the API server answers {self.code}: {self.message}", self.code)
+
+
+_status_decoder = msgspec.json.Decoder(Status)
+
+
+def refusal(status: int, reason: str | None, body: bytes | str | None) -> ApiError:
+    """Of a response that is no success; `reason` stands in for a body that is no Status."""
+    try:
+        message = _status_decoder.decode(body or b"").message
+    except _UNREADABLE:
+        message = ""
+    return Status(status, message or str(reason)).error()
+
+
+def decoded(decoder: msgspec.json.Decoder[Decoded], data: bytes | msgspec.Raw) -> Decoded:
+    """Raise ApiError for an answer that makes no sense."""
+    try:
+        return decoder.decode(data)
+    except _UNREADABLE as error:
+        raise ApiError(f"the API server's answer cannot be read ({error}): {bytes(data)[:80]!r}") from error
+
+
+@contextmanager
+def api_errors() -> Iterator[None]:
+    """Whatever the HTTP libraries or the official client raise leaves as an ApiError."""
+    try:
+        yield
+    except ApiException as error:
+        raise refusal(error.status or 0, error.reason, error.body) from error
+    except ConfigException as error:
+        raise ApiError(f"the credentials cannot be renewed: {error}") from error
+    except (urllib3.exceptions.ReadTimeoutError, TimeoutError) as error:
+        raise ApiError("the API server has fallen silent") from error
+    except (urllib3.exceptions.HTTPError, aiohttp.ClientError, OSError) as error:
+        text = str(error) or type(error).__name__
+        raise ApiError(f"the connection to the API server failed: {text}") from error
