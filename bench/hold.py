@@ -12,7 +12,8 @@ from bench.errors import MeasurementError
 from e2e import fake, objects
 from e2e.api import Api, ApiError
 from e2e.manifests import NAMESPACE as PLANNER_NAMESPACE
-from tradewind.planner.note import ANNOTATION, GATE
+from tradewind.planner.gate import GATE
+from tradewind.planner.plan_annotation import ANNOTATION
 
 _NAMESPACE = "bench-planned"
 _POLICY = Path(__file__).parents[1] / "manifests" / "components" / "hold" / "policy.yaml"
@@ -24,7 +25,7 @@ def namespace(api: Api) -> str:
     """Made when it is asked for the first time, with the policy and the namespace of the Lease."""
     for name in (PLANNER_NAMESPACE, _NAMESPACE):
         _once(partial(fake.create_namespace, api, name))
-    api.patch(f"/api/v1/namespaces/{_NAMESPACE}", {"metadata": {"labels": {"tradewind.dev/plan": "enabled"}}})
+    api.patch(f"/api/v1/namespaces/{_NAMESPACE}", {"metadata": {"labels": fake.HELD}})
     for obj in yaml.safe_load_all(_POLICY.read_text()):
         _once(partial(api.create, obj))
     return _NAMESPACE

@@ -15,7 +15,7 @@ from e2e.objects import Object
 _NODES = "/api/v1/nodes"
 _NOT_FOUND = 404
 
-HELD = {"tradewind.dev/plan": "enabled"}
+HELD = {"tradewind.dev/hold": "enabled"}
 
 
 def add_nodes(api: Api, nodes: Iterable[Object]) -> list[str]:

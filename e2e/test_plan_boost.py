@@ -10,13 +10,13 @@ from e2e.conftest import AddNodes
 from e2e.test_explain import explained
 from e2e.tradewind import Tradewind
 from tradewind.planner.boost import PlannedNodeOnly
-from tradewind.planner.note import ANNOTATION, Note, text
+from tradewind.planner.plan_annotation import ANNOTATION, PlanAnnotation
 
 pytestmark = pytest.mark.local_only
 
 
 def planned(node: str, seconds: float, *, strict: bool = False) -> dict[str, str]:
-    return {ANNOTATION: text(Note(node, 1, time.time() + seconds, strict))}
+    return {ANNOTATION: PlanAnnotation(node, time.time() + seconds, strict).text()}
 
 
 def test_a_fresh_plan_outweighs_the_price_and_a_stale_one_does_not(

@@ -21,7 +21,8 @@ from tradewind.controller.plan_events import PlanEvents
 from tradewind.controller.plan_writer import Outcome, PlanWriter
 from tradewind.kube.access import connect
 from tradewind.kube.writes import ApiWrites
-from tradewind.planner.note import ANNOTATION, GATE, Note, text
+from tradewind.planner.gate import GATE, OLD_GATE
+from tradewind.planner.plan_annotation import ANNOTATION, PlanAnnotation
 
 _UNTIL = float(round(time.time() + 3600))
 _PODS = 200
@@ -58,16 +59,20 @@ def gates(obj: Object) -> list[str]:
     return [gate["name"] for gate in obj["spec"].get("schedulingGates", ())]
 
 
-def note(node: str) -> Note:
-    return Note(node, 1, _UNTIL)
+def planned_on(node: str) -> PlanAnnotation:
+    return PlanAnnotation(node, _UNTIL)
 
 
-@pytest.mark.parametrize("held", [(GATE,), ()], ids=["behind our gate", "that nobody holds"])
+@pytest.mark.parametrize(
+    "held",
+    [(GATE,), (OLD_GATE,), ()],
+    ids=["behind our gate", "behind the gate of the version before", "that nobody holds"],
+)
 def test_a_plan_is_on_the_pod(plane: ControlPlane, api: Api, namespace: str, held: Sequence[str]) -> None:
     pod = create(api, namespace, "web", *held)
-    assert run(plane, lambda writer: writer.release(pod, note("n1"), nominate=True)) is Outcome.WRITTEN
+    assert run(plane, lambda writer: writer.release(pod, planned_on("n1"), nominate=True)) is Outcome.WRITTEN
     found = stored(api, pod)
-    assert found["metadata"]["annotations"] == {ANNOTATION: text(note("n1"))}
+    assert found["metadata"]["annotations"] == {ANNOTATION: planned_on("n1").text()}
     assert found["status"]["nominatedNodeName"] == "n1"
     assert gates(found) == []
     managers = [entry["manager"] for entry in found["metadata"]["managedFields"]]
@@ -77,7 +82,7 @@ def test_a_plan_is_on_the_pod(plane: ControlPlane, api: Api, namespace: str, hel
 def test_a_pod_behind_another_gate_is_not_touched(plane: ControlPlane, api: Api, namespace: str) -> None:
     pod = create(api, namespace, "web", GATE, "example.com/quota")
     before = stored(api, pod)
-    assert run(plane, lambda writer: writer.release(pod, note("n1"), nominate=True)) is Outcome.LEFT
+    assert run(plane, lambda writer: writer.release(pod, planned_on("n1"), nominate=True)) is Outcome.LEFT
     assert stored(api, pod) == before
 
 
@@ -94,8 +99,8 @@ def test_a_pod_that_is_no_longer_there_is_no_failure(
     there = create(api, namespace, "web", GATE)
     gone = msgspec.structs.replace(there, **change)
     before = stored(api, there)
-    assert run(plane, lambda writer: writer.release(gone, note("n1"), nominate=True)) is Outcome.GONE
-    assert run(plane, lambda writer: writer.release(gone, note("n1"), nominate=False)) is Outcome.GONE
+    assert run(plane, lambda writer: writer.release(gone, planned_on("n1"), nominate=True)) is Outcome.GONE
+    assert run(plane, lambda writer: writer.release(gone, planned_on("n1"), nominate=False)) is Outcome.GONE
     assert run(plane, lambda writer: writer.unhold([gone])) == {gone.uid: Outcome.GONE}
     assert stored(api, there) == before
 
@@ -104,7 +109,10 @@ def test_a_node_that_cannot_be_nominated_does_not_stop_the_release(
     plane: ControlPlane, api: Api, namespace: str
 ) -> None:
     pod = create(api, namespace, "web", GATE)
-    assert run(plane, lambda writer: writer.release(pod, note("No Name"), nominate=True)) is Outcome.WRITTEN
+    assert (
+        run(plane, lambda writer: writer.release(pod, planned_on("No Name"), nominate=True))
+        is Outcome.WRITTEN
+    )
     found = stored(api, pod)
     assert gates(found) == []
     assert "nominatedNodeName" not in found["status"]
@@ -133,7 +141,7 @@ def test_kube_scheduler_follows_wave_by_wave(
     start_scheduler(scheduler.configuration())
     pods = [create(api, namespace, f"p{number}", GATE) for number in range(_PODS)]
     half = _PODS // 2
-    plan = [(pod, note(nodes[number % 3])) for number, pod in enumerate(pods)]  # never the fourth
+    plan = [(pod, planned_on(nodes[number % 3])) for number, pod in enumerate(pods)]  # never the fourth
     seen: list[int] = []
 
     async def wait(uids: frozenset[str], seconds: float) -> None:

@@ -18,7 +18,7 @@ from e2e.plane import ControlPlane
 from tradewind.controller.release import LEASE
 from tradewind.kube.access import connect
 from tradewind.kube.lease import Leader
-from tradewind.planner.note import GATE
+from tradewind.planner.gate import GATE, OLD_GATE
 
 _OTHER = "example.com/quota"
 _PODS = 300
@@ -71,17 +71,21 @@ def lease(namespace: str, renewed: datetime) -> Object:
 def test_our_gate_goes_and_others_stay(api: Api, namespace: str, kubeconfig: Path) -> None:
     create(api, namespace, "ours", GATE)
     create(api, namespace, "both", _OTHER, GATE, "example.com/second")
+    create(api, namespace, "old", OLD_GATE)
+    create(api, namespace, "all", OLD_GATE, _OTHER, GATE)
     create(api, namespace, "theirs", _OTHER)
     create(api, namespace, "nobodys")
     done = release(kubeconfig, namespace)
     assert (done.returncode, done.stdout, done.stderr) == (
         0,
-        "Let go of 2 pods; Tradewind holds none any more.\n",
+        "Let go of 4 pods; Tradewind holds none any more.\n",
         "",
     )
     assert gates(api, namespace) == {
         "ours": [],
         "both": [_OTHER, "example.com/second"],
+        "old": [],
+        "all": [_OTHER],
         "theirs": [_OTHER],
         "nobodys": [],
     }

@@ -30,7 +30,7 @@ from tradewind.cluster.snapshot import Nodes
 from tradewind.cluster.table import NodeTable, Rows
 from tradewind.errors import RequestError
 from tradewind.explain.decisions import Decisions
-from tradewind.planner.boost import boosted, fresh_note, planned_row, with_plan
+from tradewind.planner.boost import boosted, fresh_plan, planned_row, with_plan
 
 UNKNOWN_NODE = "node is not known to Tradewind yet"
 REFUSED_NODE = "node refused the pod when it was about to be bound"
@@ -191,8 +191,8 @@ class Verbs:
     def _filter(self, request: Request, waited: bool) -> bytes:
         view = self._view = self._look(request, waited=waited)
         found, nodes = view.found, view.nodes
-        note = fresh_note(request.pod)
-        policy = with_plan(self._policy_of(request.pod), note)
+        plan = fresh_plan(request.pod)
+        policy = with_plan(self._policy_of(request.pod), plan)
         verdict = policy.filter(request.pod, nodes)
         failed: dict[str, str] = {}
         unresolvable = {request.names[index]: UNKNOWN_NODE for index in found.unknown}
@@ -200,7 +200,7 @@ class Verbs:
         if self._decisions is not None:
             apart = dict(unresolvable)
             filtered = partial(self._decisions.filtered, request.pod, policy, nodes, verdict)
-            _after_the_answer(partial(filtered, apart=apart, note=note))
+            _after_the_answer(partial(filtered, apart=apart, plan=plan))
         for rule, rejected in verdict.rejections:
             self._metrics.rejected.labels(rule.name).inc(rejected.size)
             reasons = failed if rule.resolvable else unresolvable
@@ -221,19 +221,19 @@ class Verbs:
         return others
 
     def _prioritize(self, request: Request, waited: bool) -> bytes:
-        note = fresh_note(request.pod)
+        plan = fresh_plan(request.pod)
         view = self._view
-        if note or view is None or view.request is not request or time.monotonic() > view.until:
+        if plan or view is None or view.request is not request or time.monotonic() > view.until:
             view = self._look(request, waited=waited)
         found, nodes = view.found, view.nodes
-        policy = with_plan(self._policy_of(request.pod), note)
-        planned = planned_row(request.pod, note, policy, nodes) if note else None
+        policy = with_plan(self._policy_of(request.pod), plan)
+        planned = planned_row(request.pod, plan, policy, nodes) if plan else None
         terms = tuple(policy.terms(request.pod, nodes))
         totals = weighted_sum(terms, len(nodes))
         if self._decisions is not None:
             ranked = partial(self._decisions.ranked, request.pod, policy, nodes, terms, totals)
-            _after_the_answer(partial(ranked, note=note, planned=planned))
-        if note is not None:
+            _after_the_answer(partial(ranked, plan=plan, planned=planned))
+        if plan is not None:
             self._metrics.planned.labels("unavailable" if planned is None else "preferred").inc()
         scores = levels(totals) if planned is None else boosted(len(nodes), planned)
         if not found.unknown:

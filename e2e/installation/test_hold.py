@@ -12,12 +12,13 @@ from e2e.conftest import AddNodes
 from e2e.installation.conftest import only
 from e2e.installation.installation import NAMESPACE, Installation, Shell, commands, dry_run, eventually
 from e2e.objects import Object
-from tradewind.planner.note import GATE
+from tradewind.planner.gate import GATE, OLD_GATE
 
 pytestmark = [pytest.mark.local_only, only("kind"), pytest.mark.usefixtures("installed")]
 
 POLICY = "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies/tradewind-hold"
-OPT_OUT = "tradewind.dev/plan-hold"
+LABEL, OLD_LABEL = "tradewind.dev/hold", "tradewind.dev/plan"
+OPT_OUT, OLD_OPT_OUT = "tradewind.dev/hold", "tradewind.dev/plan-hold"
 FOREIGN = "example.com/quota"
 
 
@@ -29,8 +30,8 @@ def planned(api: Api, namespace: str) -> str:
     return namespace
 
 
-def label(api: Api, namespace: str, value: str | None = "enabled") -> None:
-    api.patch(f"/api/v1/namespaces/{namespace}", {"metadata": {"labels": {"tradewind.dev/plan": value}}})
+def label(api: Api, namespace: str, value: str | None = "enabled", key: str = LABEL) -> None:
+    api.patch(f"/api/v1/namespaces/{namespace}", {"metadata": {"labels": {key: value}}})
 
 
 def gates(pod: Object) -> list[str]:
@@ -59,6 +60,7 @@ PODS = {
         [],
     ),
     "nor one that says no": ({}, {"annotations": {OPT_OUT: "false"}}, []),
+    "nor one that says no as in the version before": ({}, {"annotations": {OLD_OPT_OUT: "false"}}, []),
     "no other word is a no": ({}, {"annotations": {OPT_OUT: "true"}}, [GATE]),
     "nor a DaemonSet's": ({}, {"ownerReferences": [owned_by_daemonset(controller=True)]}, []),
     "a DaemonSet's dependent is no pod of it": (
@@ -157,6 +159,15 @@ def namespace_aside(api: Api) -> Iterator[str]:
     fake.remove_namespace(api, name)
 
 
+def test_label_of_the_version_before_still_holds(api: Api, namespace: str) -> None:
+    label(api, namespace, key=OLD_LABEL)
+    eventually(lambda: gates(dry_run(api, objects.pod("pod", namespace))) == [GATE])
+    label(api, namespace)
+    seen = objects.pod("pod", namespace)
+    eventually(lambda: LABEL in api.read(f"/api/v1/namespaces/{namespace}")["metadata"]["labels"])
+    assert gates(dry_run(api, seen)) == [GATE]
+
+
 def seen_after(api: Api, namespace: str) -> None:
     """Until admission has seen a change made after the others; it sees namespaces change in that order."""
     label(api, namespace, None)
@@ -179,11 +190,22 @@ def test_guide_lets_held_pods_go_with_kubectl_alone(
     api: Api, planned: str, shell: Shell, installed: Installation
 ) -> None:
     both = [{"name": FOREIGN}, {"name": GATE}]
-    api.create_all([objects.pod("held", planned), objects.pod("both", planned, schedulingGates=both)])
+    old = [{"name": OLD_GATE}, {"name": FOREIGN}]
+    api.create_all(
+        [
+            objects.pod("held", planned),
+            objects.pod("both", planned, schedulingGates=both),
+            objects.pod("old", planned, schedulingGates=old),
+        ]
+    )
     shell.run(commands("### 1. Held pods", block=1))
     try:
         pods = api.read(f"/api/v1/namespaces/{planned}/pods")["items"]
-        assert {pod["metadata"]["name"]: gates(pod) for pod in pods} == {"held": [], "both": [FOREIGN]}
+        assert {pod["metadata"]["name"]: gates(pod) for pod in pods} == {
+            "held": [],
+            "both": [FOREIGN],
+            "old": [FOREIGN],
+        }
         eventually(lambda: not gates(dry_run(api, objects.pod("pod", planned))))
     finally:
         for obj in installed.objects:

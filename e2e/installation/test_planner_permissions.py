@@ -14,7 +14,8 @@ from e2e.installation.permissions import Permission, granted, without
 from e2e.installation.service import BLINDNESS, Add, Service, sees_everything
 from e2e.objects import Object
 from e2e.plane import ControlPlane
-from tradewind.planner.note import ANNOTATION, GATE
+from tradewind.planner.gate import GATE
+from tradewind.planner.plan_annotation import ANNOTATION
 
 pytestmark = [pytest.mark.local_only, only("kind"), pytest.mark.usefixtures("installed")]
 

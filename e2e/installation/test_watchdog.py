@@ -21,7 +21,7 @@ from e2e.installation.installation import (
     vacate,
 )
 from e2e.installation.permissions import Permission, granted, without
-from tradewind.planner.note import GATE
+from tradewind.planner.gate import GATE
 
 pytestmark = [pytest.mark.local_only, only("kind"), pytest.mark.usefixtures("installed")]
 
@@ -122,7 +122,7 @@ def test_every_permission_is_needed(
 
 
 def test_guide_lets_held_pods_go(shell: Shell, api: Api, held: str, installed: Installation) -> None:
-    steps = commands("### 1. Held pods").replace(".venv/bin/tradewind", f"{sys.executable} -m extender")
+    steps = commands("### 1. Held pods").replace(".venv/bin/tradewind", f"{sys.executable} -m tradewind")
     shell.run(f"export PYTHONPATH={ROOT}\n{steps}")
     try:
         assert gates(api, held) == LET_GO

@@ -188,10 +188,10 @@ def test_any_bytes_are_read_or_refused(data: bytes) -> None:
 
 
 def test_what_holds_a_pod_and_who_schedules_it() -> None:
-    gates = [{"name": "tradewind.dev/plan"}, {"name": "example.com/quota"}]
+    gates = [{"name": "tradewind.dev/planning"}, {"name": "example.com/quota"}]
     held = pod("x").field("spec", "schedulingGates", value=gates).field("spec", "schedulerName", value="mine")
     nominated = held.field("status", "nominatedNodeName", value="a")
-    assert nominated.build().gates == ("tradewind.dev/plan", "example.com/quota")
+    assert nominated.build().gates == ("tradewind.dev/planning", "example.com/quota")
     assert (nominated.build().scheduler_name, nominated.build().nominated) == ("mine", "a")
     assert pod("y").build().scheduler_name == "default-scheduler"
     assert pod("y").build().gates == ()

@@ -15,10 +15,11 @@ from tradewind.controller.metrics import PlanMetrics
 from tradewind.controller.plan_writer import Outcome, PlanWriter, outcome_of
 from tradewind.kube import writes as api_writes
 from tradewind.kube.writes import Answer, ApiWrites
-from tradewind.planner.note import ANNOTATION, GATE, Note, text
+from tradewind.planner.gate import GATE, OLD_GATE
+from tradewind.planner.plan_annotation import ANNOTATION, PlanAnnotation
 
-_NOTE = Note("n1", 7, 1_800_000_000.0)
-_PLAN = {"annotations": {ANNOTATION: text(_NOTE)}, "uid": "u-web"}
+_ANNOTATION = PlanAnnotation("n1", 1_800_000_000.0)
+_PLAN = {"annotations": {ANNOTATION: _ANNOTATION.text()}, "uid": "u-web"}
 _UID = {"uid": "u-web"}
 _NOMINATION = {"nominatedNodeName": "n1"}
 _OTHER_UID = Reply(422, 'Pod "web" is invalid: metadata.uid: Invalid value: "u-web": field is immutable')
@@ -69,6 +70,9 @@ _RELEASED = ("web", {"metadata": _PLAN, "spec": {"schedulingGates": None}})
         pytest.param(waiting("web", GATE), True, [_NOMINATED, _RELEASED], id="nominated, then let go"),
         pytest.param(waiting("web", GATE), False, [_RELEASED], id="one write without a nomination"),
         pytest.param(
+            waiting("web", OLD_GATE), False, [_RELEASED], id="behind the gate of the version before"
+        ),
+        pytest.param(
             waiting("web", GATE, nominated="n1"), True, [_RELEASED], id="a nomination that is there already"
         ),
         pytest.param(
@@ -91,15 +95,17 @@ _RELEASED = ("web", {"metadata": _PLAN, "spec": {"schedulingGates": None}})
 )
 def test_what_a_plan_costs(held: Pod, nominate: bool, writes: list[tuple[str, object]]) -> None:
     server = ApiServer()
-    assert run(server, lambda writer: writer.release(held, _NOTE, nominate=nominate)) is Outcome.WRITTEN
+    assert run(server, lambda writer: writer.release(held, _ANNOTATION, nominate=nominate)) is Outcome.WRITTEN
     assert sent(server.asked) == writes
 
 
-@pytest.mark.parametrize("gates", [("other/gate",), (GATE, "other/gate"), ("other/gate", GATE)])
+@pytest.mark.parametrize(
+    "gates", [("other/gate",), (GATE, "other/gate"), ("other/gate", GATE), (OLD_GATE, "other/gate")]
+)
 def test_a_pod_behind_another_gate_is_left_alone(gates: tuple[str, ...]) -> None:
     server = ApiServer()
     assert (
-        run(server, lambda writer: writer.release(waiting("web", *gates), _NOTE, nominate=True))
+        run(server, lambda writer: writer.release(waiting("web", *gates), _ANNOTATION, nominate=True))
         is Outcome.LEFT
     )
     assert server.asked == []
@@ -113,7 +119,7 @@ def test_a_failed_nomination_does_not_stop_the_release(
     gates: tuple[str, ...], second: tuple[str, object]
 ) -> None:
     server = ApiServer(Reply(403, "pods/status is forbidden"))
-    released = run(server, lambda writer: writer.release(waiting("web", *gates), _NOTE, nominate=True))
+    released = run(server, lambda writer: writer.release(waiting("web", *gates), _ANNOTATION, nominate=True))
     assert released is Outcome.WRITTEN
     assert sent(server.asked)[1] == second
 
@@ -122,7 +128,7 @@ def test_a_failed_nomination_does_not_stop_the_release(
 def test_a_pod_that_is_gone_costs_no_second_write(reply: Reply) -> None:
     server = ApiServer(reply)
     held = waiting("web", GATE)
-    assert run(server, lambda writer: writer.release(held, _NOTE, nominate=True)) is Outcome.GONE
+    assert run(server, lambda writer: writer.release(held, _ANNOTATION, nominate=True)) is Outcome.GONE
     assert len(server.asked) == 1
 
 
@@ -143,8 +149,8 @@ def test_what_an_answer_means(answer: Answer, outcome: Outcome) -> None:
     assert outcome_of(answer) is outcome
 
 
-def plans(*names: str) -> list[tuple[Pod, Note]]:
-    return [(waiting(name, GATE), _NOTE) for name in names]
+def plans(*names: str) -> list[tuple[Pod, PlanAnnotation]]:
+    return [(waiting(name, GATE), _ANNOTATION) for name in names]
 
 
 class Bound:
@@ -228,7 +234,7 @@ def test_our_gate_is_removed_whatever_else_holds_the_pod() -> None:
     assert server.asked[0].headers["Content-Type"] == "application/strategic-merge-patch+json"
     assert server.asked[0].body == {
         "metadata": {"uid": "u-a"},
-        "spec": {"schedulingGates": [{"$patch": "delete", "name": GATE}]},
+        "spec": {"schedulingGates": [{"$patch": "delete", "name": name} for name in (OLD_GATE, GATE)]},
     }
 
 
@@ -237,7 +243,7 @@ def test_writes_are_counted() -> None:
     server = ApiServer(Reply(403), Reply(200), Reply(404))
 
     async def work(writer: PlanWriter) -> None:
-        await writer.release(waiting("web", GATE), _NOTE, nominate=True)
+        await writer.release(waiting("web", GATE), _ANNOTATION, nominate=True)
         await writer.unhold([waiting("web", GATE)])
 
     run(server, work, metrics)

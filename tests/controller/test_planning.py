@@ -14,8 +14,7 @@ from tradewind.config.metrics import ConfigMetrics
 from tradewind.config.settings import Settings
 from tradewind.controller.metrics import PlanMetrics
 from tradewind.controller.planning import Orders, Planning
-from tradewind.planner import note
-from tradewind.planner.note import Note
+from tradewind.planner import gate, plan_annotation
 from tradewind.planner.problem import Assignment, Outcome, Problem
 from tradewind.planner.worker import Result, Worker
 
@@ -53,19 +52,19 @@ def waiting(name: str, cpu: int | str = 1, *, seconds: float = 0) -> PodBuilder:
     return pod(name).requests(cpu=cpu).field("metadata", "creationTimestamp", value=text)
 
 
-def held(name: str, cpu: int | str = 1, *, seconds: float = 0) -> PodBuilder:
-    gates = [{"name": note.GATE}]
+def held(name: str, cpu: int | str = 1, *, seconds: float = 0, by: str = gate.GATE) -> PodBuilder:
+    gates = [{"name": by}]
     return waiting(name, cpu, seconds=seconds).field("spec", "schedulingGates", value=gates)
 
 
 def planned(base: PodBuilder, on: str, *, until: float = 60, nominated: bool = True) -> PodBuilder:
-    text = note.text(Note(on, 1, datetime.now(UTC).timestamp() + until))
-    noted = base.annotation(note.ANNOTATION, text)
-    return noted.field("status", "nominatedNodeName", value=on) if nominated else noted
+    text = plan_annotation.PlanAnnotation(on, datetime.now(UTC).timestamp() + until).text()
+    annotated = base.annotation(plan_annotation.ANNOTATION, text)
+    return annotated.field("status", "nominatedNodeName", value=on) if nominated else annotated
 
 
 def placed(orders: Orders) -> dict[str, str]:
-    return {order.pod.name: order.note.node for wave in orders.waves for order in wave}
+    return {order.pod.name: order.plan.node for wave in orders.waves for order in wave}
 
 
 def unplaced(world: World, orders: Orders) -> list[str]:
@@ -73,10 +72,17 @@ def unplaced(world: World, orders: Orders) -> list[str]:
 
 
 def test_held_pods_and_pending_ones_are_planned_together(world: World) -> None:
-    foreign = held("foreign").field("spec", "schedulingGates", value=[{"name": note.GATE}, {"name": "other"}])
+    foreign = held("foreign").field("spec", "schedulingGates", value=[{"name": gate.GATE}, {"name": "other"}])
     elsewhere = waiting("elsewhere").field("spec", "schedulerName", value="another")
     world.add(held("x"), waiting("y"), foreign, elsewhere)
     assert placed(world.decide()).keys() == {"x", "y"}
+
+
+def test_pods_behind_the_gate_of_the_version_before_are_planned_and_let_go(world: World) -> None:
+    world.add(held("x", by=gate.OLD_GATE), held("large", 100, by=gate.OLD_GATE, seconds=3600))
+    orders = world.decide()
+    assert placed(orders).keys() == {"x"}
+    assert [pod.name for pod in orders.overdue] == ["large"]
 
 
 def test_a_pod_on_its_way_takes_room_on_its_node(world: World) -> None:
@@ -139,7 +145,7 @@ def test_nothing_is_planned_twice_without_news(world: World) -> None:
 
 def test_a_planner_that_is_switched_off_lets_everybody_go(tmp_path: Path) -> None:
     world = World(tmp_path / "settings.yaml", enabled=False)
-    foreign = held("foreign").field("spec", "schedulingGates", value=[{"name": note.GATE}, {"name": "other"}])
+    foreign = held("foreign").field("spec", "schedulingGates", value=[{"name": gate.GATE}, {"name": "other"}])
     world.add(held("x"), held("y"), waiting("z"), foreign)
     orders = world.decide(news=False)
     assert sorted(each.name for each in orders.let_go) == ["x", "y"]
@@ -237,7 +243,7 @@ def test_many_pods_in_one_plan_are_worth_the_solvers_also_while_more_come(world:
 def test_only_a_gang_is_bound_to_its_plan(world: World) -> None:
     gang = held("together").annotation("tradewind.dev/gang", "g")
     world.add(gang, held("alone"))
-    assert {order.pod.name: order.note.strict for order in world.decide().placed()} == {
+    assert {order.pod.name: order.plan.strict for order in world.decide().placed()} == {
         "together": True,
         "alone": False,
     }

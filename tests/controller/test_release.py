@@ -11,7 +11,7 @@ from tradewind.cli.main import main, parser
 from tradewind.controller.release import Report, _release
 from tradewind.errors import GoneError
 from tradewind.kube import writes as api_writes
-from tradewind.planner.note import GATE
+from tradewind.planner.gate import GATE, OLD_GATE
 
 
 @pytest.mark.parametrize(
@@ -56,11 +56,11 @@ def test_the_numbers_in_one_sentence(report: Report, sentence: str) -> None:
     assert str(report) == sentence
 
 
-def page(names: Iterable[str], token: str = "") -> Reply:
+def page(names: Iterable[str], token: str = "", gate: str = GATE) -> Reply:
     items = [
         {
             "metadata": {"name": name, "namespace": "shop", "uid": f"u-{name}"},
-            "spec": {"schedulingGates": [{"name": GATE}]},
+            "spec": {"schedulingGates": [{"name": gate}]},
         }
         for name in names
     ]
@@ -96,6 +96,11 @@ def test_pods_that_came_meanwhile_are_let_go_too() -> None:
     server = playing([page(["a", "b"]), page(["c"])])
     assert released(server) == Report(let_go=3)
     assert len(queries(server, "GET")) == 3
+
+
+def test_pods_of_the_version_before_are_let_go_too() -> None:
+    assert released(playing([page(["a"], gate=OLD_GATE)])) == Report(let_go=1)
+    assert released(playing([page(["a"], gate="example.com/quota")])) == Report()
 
 
 def test_a_list_that_ran_out_is_begun_anew() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from tests.manifests.files import BASE, HOLD, Object, documents, pod_spec, read
 from tradewind.cli import main as cli
-from tradewind.planner.note import GATE
+from tradewind.planner.gate import GATE
 
 
 @pytest.fixture
@@ -27,8 +27,11 @@ def test_gate_is_the_one_that_the_planner_removes(policy: Object) -> None:
     assert f"name: '{GATE}'" in mutation["applyConfiguration"]["expression"]
 
 
-def test_binding_applies_the_policy(policy: Object) -> None:
-    assert documents(HOLD / "policy.yaml")[1]["spec"] == {"policyName": policy["metadata"]["name"]}
+def test_bindings_apply_the_policy_to_labelled_namespaces_alone(policy: Object) -> None:
+    bindings = documents(HOLD / "policy.yaml")[1:]
+    assert {binding["spec"]["policyName"] for binding in bindings} == {policy["metadata"]["name"]}
+    labels = [binding["spec"]["matchResources"]["namespaceSelector"]["matchLabels"] for binding in bindings]
+    assert labels == [{"tradewind.dev/hold": "enabled"}, {"tradewind.dev/plan": "enabled"}]
 
 
 def test_policy_watches_nothing_in_the_api_server(policy: Object) -> None:

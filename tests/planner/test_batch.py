@@ -4,7 +4,7 @@ import pytest
 
 from tests.builders import NodeBuilder, PodBuilder, node, pod
 from tests.planner.cases import HOST, ZONE, batch_of, copies, filled, planned, policy_of, where
-from tradewind.planner import note, wishes
+from tradewind.planner import plan_annotation, wishes
 from tradewind.planner.planner import plan
 
 
@@ -18,7 +18,7 @@ def test_labels_that_no_rule_asks_for_do_not_divide_a_class() -> None:
 @pytest.mark.parametrize(
     ("annotation", "classes"),
     [
-        pytest.param(note.ANNOTATION, 1, id="the note of an earlier plan does not"),
+        pytest.param(plan_annotation.ANNOTATION, 1, id="an earlier plan does not"),
         pytest.param("controller.kubernetes.io/pod-deletion-cost", 1, id="the cost of deletion does not"),
         pytest.param("tradewind.dev/workload-class", 2, id="a wish does"),
     ],

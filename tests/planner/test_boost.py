@@ -20,7 +20,7 @@ from tradewind.config.document import DEFAULT
 from tradewind.explain.decisions import Decisions
 from tradewind.explain.explanation import Explanation
 from tradewind.planner.boost import PlannedNodeOnly
-from tradewind.planner.note import ANNOTATION, Note, text
+from tradewind.planner.plan_annotation import ANNOTATION, PlanAnnotation
 
 _CHEAP, _FAIR, _DEAR = node("cheap").price(0.1), node("fair").price(0.2), node("dear").price(0.9)
 _ALL = ["cheap", "fair", "dear"]
@@ -65,7 +65,7 @@ class Service:
 
 
 def _planned(node_name: str, until: float = _NEW_YEAR_2099, *, strict: bool = False) -> PodBuilder:
-    return _WANTED.annotation(ANNOTATION, text(Note(node_name, 7, until, strict)))
+    return _WANTED.annotation(ANNOTATION, PlanAnnotation(node_name, until, strict).text())
 
 
 def _three() -> Service:

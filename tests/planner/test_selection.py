@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.builders import PodBuilder, node, pod
 from tests.planner.cases import copies, filled, policy_of
 from tradewind.cluster.objects import Pod
-from tradewind.planner import note
+from tradewind.planner import gate, plan_annotation
 from tradewind.planner.engine import optimise
 from tradewind.planner.greedy import greedy
 from tradewind.planner.planner import plan
@@ -20,7 +20,8 @@ from tradewind.planner.selection import choose, favour, in_flight, overdue, wait
 from tradewind.planner.terms import worth
 
 NOW = 1_000_000.0
-OURS = {"name": note.GATE}
+OURS = {"name": gate.GATE}
+OLD = {"name": gate.OLD_GATE}
 THEIRS = {"name": "example.com/quota"}
 
 
@@ -28,8 +29,8 @@ def _gated(*gates: Mapping[str, str]) -> PodBuilder:
     return pod("p").field("spec", "schedulingGates", value=list(gates))
 
 
-def _noted(start: PodBuilder, until: float) -> PodBuilder:
-    return start.annotation(note.ANNOTATION, note.text(note.Note("n", 7, until)))
+def _planned(start: PodBuilder, until: float) -> PodBuilder:
+    return start.annotation(plan_annotation.ANNOTATION, plan_annotation.PlanAnnotation("n", until).text())
 
 
 @pytest.mark.parametrize(
@@ -37,6 +38,9 @@ def _noted(start: PodBuilder, until: float) -> PodBuilder:
     [
         pytest.param(_gated(OURS), True, id="held by us"),
         pytest.param(_gated(OURS).field("spec", "schedulerName", value="x"), True, id="for any scheduler"),
+        pytest.param(_gated(OLD), True, id="held by the gate of the version before"),
+        pytest.param(_gated(OLD, OURS), True, id="held by both"),
+        pytest.param(_gated(OLD, THEIRS), False, id="not the old one with another"),
         pytest.param(_gated(OURS, THEIRS), False, id="not while another gate holds it too"),
         pytest.param(_gated(THEIRS), False, id="not if only another gate holds it"),
         pytest.param(pod("p"), True, id="pending"),
@@ -44,10 +48,12 @@ def _noted(start: PodBuilder, until: float) -> PodBuilder:
         pytest.param(pod("p").on("n"), False, id="not on a node"),
         pytest.param(pod("p").phase("Failed"), False, id="not finished"),
         pytest.param(_gated(OURS).deleting(), False, id="not on its way out"),
-        pytest.param(_noted(pod("p"), NOW + 1), False, id="not in flight"),
-        pytest.param(_noted(pod("p"), NOW), True, id="with a note that is over"),
-        pytest.param(_noted(_gated(OURS), NOW + 1), True, id="with a note but still held"),
-        pytest.param(pod("p").annotation(note.ANNOTATION, "{}"), True, id="with a note without sense"),
+        pytest.param(_planned(pod("p"), NOW + 1), False, id="not in flight"),
+        pytest.param(_planned(pod("p"), NOW), True, id="with a plan that is over"),
+        pytest.param(_planned(_gated(OURS), NOW + 1), True, id="with a plan but still held"),
+        pytest.param(
+            pod("p").annotation(plan_annotation.ANNOTATION, "{}"), True, id="with a plan without sense"
+        ),
     ],
 )
 def test_who_waits(start: PodBuilder, waits: bool) -> None:
@@ -56,11 +62,11 @@ def test_who_waits(start: PodBuilder, waits: bool) -> None:
 
 
 def test_a_pod_in_flight_counts_as_on_its_node() -> None:
-    flying = _noted(pod("a"), NOW + 1).build()
+    flying = _planned(pod("a"), NOW + 1).build()
     others = [
-        _noted(pod("b"), NOW),
-        _noted(pod("c"), NOW + 1).on("m"),
-        _noted(_gated(OURS), NOW + 1),
+        _planned(pod("b"), NOW),
+        _planned(pod("c"), NOW + 1).on("m"),
+        _planned(_gated(OURS), NOW + 1),
         pod("d"),
     ]
     found = in_flight([flying, *(each.build() for each in others)], NOW)

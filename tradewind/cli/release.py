@@ -8,7 +8,7 @@ from pathlib import Path
 from tradewind.controller.release import LEASE, release, sign_of_life
 from tradewind.errors import ApiError, TradewindError
 from tradewind.kube.access import connect
-from tradewind.planner.note import GATE
+from tradewind.planner.gate import GATE
 from tradewind.runtime import identity
 
 _DURATION = re.compile(r"(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,6})s)?")

@@ -17,13 +17,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 from tradewind.cluster.objects import Pod
 from tradewind.kube.client import STRATEGIC_PATCH
 from tradewind.kube.writes import Answer, ApiWrites
-from tradewind.planner.note import ANNOTATION, GATE, Note, text
+from tradewind.planner import gate
+from tradewind.planner.plan_annotation import ANNOTATION, PlanAnnotation
 
 if TYPE_CHECKING:  # `release` writes too, and needs no planner
     from tradewind.controller.metrics import PlanMetrics
 
-# Removes this one entry whatever else is in the list, and does nothing where it is gone already.
-_WITHOUT_GATE = {"spec": {"schedulingGates": [{"$patch": "delete", "name": GATE}]}}
+# Removes these entries whatever else is in the list, and does nothing where they are gone already.
+_WITHOUT_GATE = {
+    "spec": {"schedulingGates": [{"$patch": "delete", "name": name} for name in sorted(gate.GATES)]}
+}
 _WAVE_SECONDS = 5.0
 # Pods for each place: with so many left to write, no place is empty before the next plan is there.
 _AHEAD = 2
@@ -70,7 +73,7 @@ class PlanWriter:
 
     async def write(
         self,
-        waves: Sequence[Sequence[tuple[Pod, Note]]],
+        waves: Sequence[Sequence[tuple[Pod, PlanAnnotation]]],
         *,
         nominate: bool,
         wait_bound: WaitBound,
@@ -91,18 +94,18 @@ class PlanWriter:
                 await _within(wave_seconds, wait_bound(bound, wave_seconds))
         return outcomes
 
-    async def release(self, pod: Pod, note: Note, *, nominate: bool) -> Outcome:
+    async def release(self, pod: Pod, plan: PlanAnnotation, *, nominate: bool) -> Outcome:
         """Also without the nomination, if only that fails: then the annotation alone must do."""
-        if pod.gates not in {(), (GATE,)}:
+        if pod.gates and not gate.held(pod):
             return Outcome.LEFT
-        plan = _on(pod, {"metadata": {"annotations": {ANNOTATION: text(note)}}})
+        patch = _on(pod, {"metadata": {"annotations": {ANNOTATION: plan.text()}}})
         if not pod.gates:
-            return await self._annotate(pod, note, plan, nominate=nominate)
-        if nominate and pod.nominated != note.node:
-            outcome = await self._patch("nominate", pod, _on(pod, _nomination(note)), "/status")
+            return await self._annotate(pod, plan, patch, nominate=nominate)
+        if nominate and pod.nominated != plan.node:
+            outcome = await self._patch("nominate", pod, _on(pod, _nomination(plan)), "/status")
             if outcome is Outcome.GONE:
                 return outcome
-        return await self._patch("release", pod, plan | {"spec": {"schedulingGates": None}})
+        return await self._patch("release", pod, patch | {"spec": {"schedulingGates": None}})
 
     async def unhold(self, pods: Iterable[Named]) -> dict[str, Outcome]:
         """By UID: our gate is removed without a plan, any other stays."""
@@ -110,25 +113,29 @@ class PlanWriter:
         outcomes = await asyncio.gather(*(self._unhold(pod) for pod in held))
         return _told("let go", {pod.uid: outcome for pod, outcome in zip(held, outcomes, strict=True)})
 
-    async def _write_wave(self, wave: Sequence[tuple[Pod, Note]], *, nominate: bool) -> Mapping[str, Outcome]:
-        async def one(pod: Pod, note: Note) -> Outcome:
+    async def _write_wave(
+        self, wave: Sequence[tuple[Pod, PlanAnnotation]], *, nominate: bool
+    ) -> Mapping[str, Outcome]:
+        async def one(pod: Pod, plan: PlanAnnotation) -> Outcome:
             try:
                 async with self._places:
-                    return await self.release(pod, note, nominate=nominate)
+                    return await self.release(pod, plan, nominate=nominate)
             finally:
                 self._unwritten -= 1
 
         self._unwritten += len(wave)
-        outcomes = await asyncio.gather(*(one(pod, note) for pod, note in wave))
+        outcomes = await asyncio.gather(*(one(pod, plan) for pod, plan in wave))
         return _told("planned", {pod.uid: outcome for (pod, _), outcome in zip(wave, outcomes, strict=True)})
 
-    async def _annotate(self, pod: Pod, note: Note, plan: dict[str, Any], *, nominate: bool) -> Outcome:
+    async def _annotate(
+        self, pod: Pod, plan: PlanAnnotation, patch: dict[str, Any], *, nominate: bool
+    ) -> Outcome:
         """A nomination that is there already is kube-scheduler's own: it may have made room there."""
         if nominate and not pod.nominated:
-            outcome = await self._patch("nominate", pod, plan | _nomination(note), "/status")
+            outcome = await self._patch("nominate", pod, patch | _nomination(plan), "/status")
             if outcome is not Outcome.FAILED:
                 return outcome
-        return await self._patch("annotate", pod, plan)
+        return await self._patch("annotate", pod, patch)
 
     async def _unhold(self, pod: Named) -> Outcome:
         return self._counted("unhold", pod, await remove_gate(self._writes, pod))
@@ -172,8 +179,8 @@ def _on(pod: Named, patch: Mapping[str, Any]) -> dict[str, Any]:
     return {**patch, "metadata": {**patch.get("metadata", {}), "uid": pod.uid}}
 
 
-def _nomination(note: Note) -> dict[str, Any]:
-    return {"status": {"nominatedNodeName": note.node}}
+def _nomination(plan: PlanAnnotation) -> dict[str, Any]:
+    return {"status": {"nominatedNodeName": plan.node}}
 
 
 def _told(what: str, outcomes: dict[str, Outcome]) -> dict[str, Outcome]:

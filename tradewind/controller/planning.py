@@ -17,8 +17,8 @@ from tradewind.cluster.cache import Cache
 from tradewind.cluster.objects import Pod
 from tradewind.config.settings import Settings
 from tradewind.controller.metrics import PlanMetrics
-from tradewind.planner import note, selection
-from tradewind.planner.note import Note
+from tradewind.planner import gate, plan_annotation, selection
+from tradewind.planner.plan_annotation import PlanAnnotation
 from tradewind.planner.planner import Planned, plan
 from tradewind.planner.settings import PlannerSettings
 from tradewind.planner.worker import Worker
@@ -36,7 +36,7 @@ class Order(NamedTuple):
     """One pod is to go to one node."""
 
     pod: Pod
-    note: Note
+    plan: PlanAnnotation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +91,7 @@ class Planning:
         """
         settings, now = self._settings.planner, time.time()
         unbound = self._cache.waiting()
-        held = [pod for pod in unbound if pod.gates == (note.GATE,)]
+        held = [pod for pod in unbound if gate.held(pod)]
         self._metrics.held.set(len(held))
         if not settings.enabled:
             return Orders(let_go=held)
@@ -127,7 +127,7 @@ class Planning:
         waiting = {pod.uid: pod for pod in pods}
         for uid, order in list(self._promised.items()):
             seen = waiting.get(uid)
-            if seen is None or note.read(seen) == order.note or not note.fresh(order.note, now):
+            if seen is None or plan_annotation.read(seen) == order.plan or not order.plan.fresh(now):
                 del self._promised[uid]
         seen_flying = selection.in_flight(pods, now, nominated=settings.nominate)
         flying = {pod.uid: pod for pod in seen_flying}
@@ -198,7 +198,7 @@ class Planning:
         pod_of = {pod.uid: pod for pod in chosen}
         waves: dict[int, list[Order]] = {}
         for each in planned.plan.placements:
-            written = Note(each.node, planned.plan.generation, planned.plan.expires_at, each.strict)
+            written = PlanAnnotation(each.node, planned.plan.expires_at, each.strict)
             waves.setdefault(each.wave, []).append(Order(pod_of[each.uid], written))
         named = {str(pod): pod for pod in chosen}
         unplaced = {named[name].uid: (named[name], why) for name, why in planned.plan.unplaced.items()}
@@ -231,4 +231,4 @@ def waited_seconds(pod: Pod, now: float) -> float:
 
 
 def _on_node(order: Order) -> Pod:
-    return msgspec.structs.replace(order.pod, node_name=order.note.node)
+    return msgspec.structs.replace(order.pod, node_name=order.plan.node)

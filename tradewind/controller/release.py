@@ -18,7 +18,7 @@ from tradewind.kube.lease import LeaseSpec, LeaseStore
 from tradewind.kube.objects import Identity
 from tradewind.kube.streams import Streams
 from tradewind.kube.writes import ApiWrites
-from tradewind.planner.note import GATE
+from tradewind.planner.gate import GATES
 
 LEASE = "tradewind-planner"  # of the leader among the planners
 
@@ -162,7 +162,7 @@ def _held_pages(streams: Streams) -> Iterator[list[Held]]:
         yield [
             Held(pod.metadata.namespace or "", pod.metadata.name or "", pod.metadata.uid or "")
             for pod in page.items or ()
-            if any(gate.name == GATE for gate in pod.spec.scheduling_gates or ())
+            if any(gate.name in GATES for gate in pod.spec.scheduling_gates or ())
         ]
         if not page.metadata.token:
             return

@@ -184,7 +184,7 @@ class PlannerService:
         if not left:
             self._metrics.binding_seconds.observe(time.monotonic() - started)
         self._metrics.count_followed(
-            {order.pod.uid: order.note.node for order in orders.placed() if order.pod.uid in written},
+            {order.pod.uid: order.plan.node for order in orders.placed() if order.pod.uid in written},
             {pod.uid: pod.node_name for pod in self._parts.cache.pods(written)},
         )
 

@@ -22,7 +22,7 @@ from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Floats, Nodes
 from tradewind.cluster.table import Mask, Rows
 from tradewind.planner.boost import boosted
-from tradewind.planner.note import Note
+from tradewind.planner.plan_annotation import PlanAnnotation
 
 
 class Detail(NamedTuple):
@@ -98,7 +98,7 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
     filtering: Filtering | None = None  # None: another replica answered, or we stood aside
     ranking: Ranking | None = None  # None: nobody asked, or another replica answered
     stood_aside: str = ""  # why we answered as if we were not there
-    note: Note | None = None  # the plan that the pod carried, if it was fresh
+    plan: PlanAnnotation | None = None  # the plan that the pod carried, if it was fresh
 
 
 class Decisions:
@@ -121,13 +121,13 @@ class Decisions:
         verdict: Verdict,
         *,
         apart: Mapping[str, str],
-        note: Note | None = None,
+        plan: PlanAnnotation | None = None,
     ) -> None:
         """Keep the answer to a filter request; `apart` are nodes that no rule rejected, with the reason."""
         before = self._of(pod)
         attempts = before.attempts + 1 if before else 1
         self._keep(
-            pod, filter_decision(pod, policy, nodes, verdict, apart=apart, attempts=attempts, note=note)
+            pod, filter_decision(pod, policy, nodes, verdict, apart=apart, attempts=attempts, plan=plan)
         )
 
     def ranked(
@@ -138,14 +138,14 @@ class Decisions:
         terms: Sequence[Term],
         totals: Scores,
         *,
-        note: Note | None = None,
+        plan: PlanAnnotation | None = None,
         planned: int | None = None,
     ) -> None:
-        """Keep the answer to a prioritize request; `planned` is the row of a node that the note put first."""
+        """Keep the answer to a prioritize request; `planned` is the row of a node that the plan put first."""
         before = self._of(pod) or Decision(pod.uid, time.time())
         ranking = ranking_of(pod, nodes, terms, totals, planned=planned)
         decision = Decision(
-            pod.uid, before.decided_at, before.attempts, policy, before.filtering, ranking, note=note
+            pod.uid, before.decided_at, before.attempts, policy, before.filtering, ranking, plan=plan
         )
         self._keep(pod, decision)
 
@@ -176,7 +176,7 @@ def filter_decision(
     apart: Mapping[str, str],
     detail: Detail = BRIEF,
     attempts: int = 1,
-    note: Note | None = None,
+    plan: PlanAnnotation | None = None,
 ) -> Decision:
     passed = np.flatnonzero(verdict.feasible)
     if apart:
@@ -195,7 +195,7 @@ def filter_decision(
         only = nodes.take(passed)
         terms = tuple(policy.terms(pod, only))
         ranking = ranking_of(pod, only, terms, weighted_sum(terms, 1), detail)
-    return Decision(pod.uid, time.time(), attempts, policy, filtering, ranking, note=note)
+    return Decision(pod.uid, time.time(), attempts, policy, filtering, ranking, plan=plan)
 
 
 def ranking_of(

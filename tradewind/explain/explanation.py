@@ -9,7 +9,7 @@ from tradewind.cluster.objects import Pod
 from tradewind.explain.comparison import advantages
 from tradewind.explain.decisions import Decision, Filtering, Ranking, Rejected
 from tradewind.explain.sentences import Origin, sentences
-from tradewind.planner.note import Note
+from tradewind.planner.plan_annotation import PlanAnnotation
 
 
 class Term(BaseModel):
@@ -100,7 +100,7 @@ def explain(named: str, decision: Decision, pod: Pod | None, origin: Origin = "d
         sentences=list(sentences(named, decision, pod, origin)),
         placed_on=(pod.node_name or None) if pod else None,
         best=ranking.names[0] if ranking else None,
-        planned=_planned(decision.note, ranking) if decision.note else None,
+        planned=_planned(decision.plan, ranking) if decision.plan else None,
         decided_at=datetime.fromtimestamp(decision.decided_at, UTC),
         attempts=decision.attempts,
         workload_class=policy.workload_class if policy else None,
@@ -112,11 +112,11 @@ def explain(named: str, decision: Decision, pod: Pod | None, origin: Origin = "d
     )
 
 
-def _planned(note: Note, ranking: Ranking | None) -> Planned:
+def _planned(plan: PlanAnnotation, ranking: Ranking | None) -> Planned:
     return Planned(
-        node=note.node,
-        until=datetime.fromtimestamp(note.until, UTC),
-        strict=note.strict,
+        node=plan.node,
+        until=datetime.fromtimestamp(plan.until, UTC),
+        strict=plan.strict,
         preferred=ranking is not None and ranking.planned is not None,
     )
 

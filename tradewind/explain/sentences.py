@@ -10,7 +10,7 @@ import numpy as np
 from tradewind.cluster.objects import Pod
 from tradewind.explain.comparison import advantages, decisive, dollars, outweighed
 from tradewind.explain.decisions import Decision, Filtering, Ranking, Rejected
-from tradewind.planner.note import Note
+from tradewind.planner.plan_annotation import PlanAnnotation
 
 # A decision was answered to kube-scheduler; an evaluation is what we would answer about all nodes of a file.
 Origin = Literal["decision", "evaluation"]
@@ -27,9 +27,9 @@ def sentences(named: str, decision: Decision, pod: Pod | None, origin: Origin) -
         yield f"Tradewind stood aside for {named}: {decision.stood_aside}."
         yield "Every node passed and none was preferred, as if Tradewind were not there."
     elif decision.ranking is not None:
-        yield from _Choice(named, pod, origin, decision.ranking, filtering, decision.note).told()
+        yield from _Choice(named, pod, origin, decision.ranking, filtering, decision.plan).told()
     elif filtering is not None:
-        yield from _unranked(named, pod, filtering, decision.note)
+        yield from _unranked(named, pod, filtering, decision.plan)
     if filtering is not None:
         yield _counted(filtering, origin)
 
@@ -41,13 +41,13 @@ class _Choice:
     origin: Origin
     ranking: Ranking
     filtering: Filtering | None
-    note: Note | None
+    plan: PlanAnnotation | None
 
     def told(self) -> Iterator[str]:
         node = self.pod.node_name if self.pod else ""
         row = self.ranking.row_of(node)
-        if self.note is not None and self.ranking.planned is not None:
-            yield from self._planned(self.note, self.ranking.planned, node, row)
+        if self.plan is not None and self.ranking.planned is not None:
+            yield from self._planned(self.plan, self.ranking.planned, node, row)
             return
         if row is not None and self.ranking.ranks[row] == 1:
             yield f"{self.named} is placed on {self._priced(row)}{self._still()}{self._because()}."
@@ -58,26 +58,26 @@ class _Choice:
         if node and (row is None or self.ranking.ranks[row] > 1):
             yield from self._elsewhere(node, row)
         yield from self._cheaper()
-        if self.note is not None:
-            yield self._without_effect(self.note)
+        if self.plan is not None:
+            yield self._without_effect(self.plan)
 
-    def _planned(self, note: Note, planned: int, node: str, row: int | None) -> Iterator[str]:
+    def _planned(self, plan: PlanAnnotation, planned: int, node: str, row: int | None) -> Iterator[str]:
         """The scores had no say, but what they said tells what the plan costs."""
         if row == planned:
             yield f"{self.named} is placed on {self._priced(planned)}, as planned."
         else:
             yield _where(self.named, self.pod, self._priced(row) if row is not None else node)
-        yield f"{_plan(self.named, note)}; the planned node is preferred over the scores."
+        yield f"{_plan(self.named, plan)}; the planned node is preferred over the scores."
         if self.ranking.ranks[planned] > 1:
             offers = _joined([each.words for each in decisive(advantages(self.ranking, 0, planned))])
             yield f"By the scores {self._priced(0)} would be better: it offers {offers}."
         if node and row != planned:
             yield f"kube-scheduler chose {node}: {_OUTWEIGHED}."
 
-    def _without_effect(self, note: Note) -> str:
-        if self.ranking.count == 1 and self.ranking.names[0] == note.node:
-            return f"{_plan(self.named, note)}."
-        return f"{_plan(self.named, note)}, but that node was not to be had; so the scores decide."
+    def _without_effect(self, plan: PlanAnnotation) -> str:
+        if self.ranking.count == 1 and self.ranking.names[0] == plan.node:
+            return f"{_plan(self.named, plan)}."
+        return f"{_plan(self.named, plan)}, but that node was not to be had; so the scores decide."
 
     def _still(self) -> str:
         count = self.ranking.best_count
@@ -161,10 +161,12 @@ class _Choice:
         return f"{self.ranking.names[row]} ({dollars(float(self.ranking.costs[row]))})"
 
 
-def _unranked(named: str, pod: Pod | None, filtering: Filtering, note: Note | None) -> Iterator[str]:
+def _unranked(
+    named: str, pod: Pod | None, filtering: Filtering, plan: PlanAnnotation | None
+) -> Iterator[str]:
     yield _where(named, pod, pod.node_name if pod else "")
-    if note is not None:
-        yield f"{_plan(named, note)}."
+    if plan is not None:
+        yield f"{_plan(named, plan)}."
     if filtering.passed:
         yield f"{_nodes(filtering.passed)} can take it; which to prefer was not asked here."
         return
@@ -175,11 +177,11 @@ def _unranked(named: str, pod: Pod | None, filtering: Filtering, note: Note | No
     yield f"No candidate can take it, most often because of: {most.reason} ({_nodes(most.count)})."
 
 
-def _plan(named: str, note: Note) -> str:
+def _plan(named: str, plan: PlanAnnotation) -> str:
     planned = (
-        f"{named} is planned on node {note.node} until {datetime.fromtimestamp(note.until, UTC):{_TIME}}"
+        f"{named} is planned on node {plan.node} until {datetime.fromtimestamp(plan.until, UTC):{_TIME}}"
     )
-    return f"{planned}, and no other node will do before then" if note.strict else planned
+    return f"{planned}, and no other node will do before then" if plan.strict else planned
 
 
 def _where(named: str, pod: Pod | None, node: str) -> str:

@@ -11,7 +11,7 @@ from scoring.ranking import TOP, Levels
 from scoring.rules import Mask
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Nodes
-from tradewind.planner.note import Note, fresh, read
+from tradewind.planner.plan_annotation import PlanAnnotation, read
 
 
 @dataclass(frozen=True)
@@ -28,21 +28,21 @@ class PlannedNodeOnly:
         return _named(nodes, self.node)
 
 
-def fresh_note(pod: Pod) -> Note | None:
-    note = read(pod)
-    return note if note is not None and fresh(note, time.time()) else None
+def fresh_plan(pod: Pod) -> PlanAnnotation | None:
+    plan = read(pod)
+    return plan if plan is not None and plan.fresh(time.time()) else None
 
 
-def with_plan(policy: Policy, note: Note | None) -> Policy:
-    """The policy of a pod that carries a fresh note."""
-    if note is None or not note.strict:
+def with_plan(policy: Policy, plan: PlanAnnotation | None) -> Policy:
+    """The policy of a pod that carries a fresh plan."""
+    if plan is None or not plan.strict:
         return policy
-    return replace(policy, filters=(PlannedNodeOnly(note.node), *policy.filters))
+    return replace(policy, filters=(PlannedNodeOnly(plan.node), *policy.filters))
 
 
-def planned_row(pod: Pod, note: Note, policy: Policy, nodes: Nodes) -> int | None:
+def planned_row(pod: Pod, plan: PlanAnnotation, policy: Policy, nodes: Nodes) -> int | None:
     """Which of the nodes is the planned one; None where it is not there, or cannot take the pod by now."""
-    rows = np.flatnonzero(_named(nodes, note.node))
+    rows = np.flatnonzero(_named(nodes, plan.node))
     if not rows.size or not policy.filter(pod, nodes.take(rows)).feasible.all():
         return None
     return int(rows[0])

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import msgspec
 
 from tradewind.cluster.objects import Pod
-from tradewind.planner import note
+from tradewind.planner import gate, plan_annotation
 
 # The part of a batch that goes by age alone, so that no stream of pods of higher priority, placed or not,
 # keeps the others from being looked at.
@@ -39,7 +39,7 @@ def waiting(
         pod
         for pod in pods
         if pod.waiting
-        and (pod.gates == (note.GATE,) or (not pod.gates and pod.scheduler_name in schedulers))
+        and (gate.held(pod) or (not pod.gates and pod.scheduler_name in schedulers))
         and not _flying(pod, now, nominated=nominated)
     ]
 
@@ -104,11 +104,11 @@ def overdue(pods: Sequence[Pod], waited: Mapping[str, float], hold_seconds: floa
     return [pod for unit in _units(pods, waited) if unit.waited >= hold_seconds for pod in unit.pods]
 
 
-def _flying(pod: Pod, now: float, *, nominated: bool) -> note.Note | None:
+def _flying(pod: Pod, now: float, *, nominated: bool) -> plan_annotation.PlanAnnotation | None:
     if not pod.waiting or pod.gates or (nominated and not pod.nominated):
         return None
-    plan = note.read(pod)
-    return plan if plan is not None and note.fresh(plan, now) else None
+    plan = plan_annotation.read(pod)
+    return plan if plan is not None and plan.fresh(now) else None
 
 
 def _units(pods: Iterable[Pod], waited: Mapping[str, float]) -> list[_Unit]:

@@ -10,7 +10,7 @@ from tradewind.cluster.objects import ANNOTATION_PREFIX, DELETION_COST, Pod
 from tradewind.cluster.selectors import parse_selector
 from tradewind.cluster.table import NodeTable
 from tradewind.errors import TradewindError
-from tradewind.planner import note
+from tradewind.planner import plan_annotation
 from tradewind.planner.problem import Mask
 
 NODE = ANNOTATION_PREFIX + "node"
@@ -27,7 +27,7 @@ SPREAD_KEY = "topology.kubernetes.io/zone"
 
 
 # Written by planners and controllers; they ask for nothing.
-_SAY_NOTHING = frozenset({note.ANNOTATION, DELETION_COST})
+_SAY_NOTHING = frozenset({plan_annotation.ANNOTATION, DELETION_COST})
 
 _MOST_DIGITS = 9
 

@@ -1,0 +1,55 @@
+"""The plan for one pod, in an annotation that the planner writes and every replica reads."""
+
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Annotated, NamedTuple
+
+import msgspec
+
+from tradewind.cluster.objects import ANNOTATION_PREFIX, Pod
+
+ANNOTATION = ANNOTATION_PREFIX + "plan"
+
+# What decoding anything else raises; a RecursionError comes from brackets nested too deep.
+_UNREADABLE = (msgspec.MsgspecError, ValueError, OverflowError, RecursionError)
+
+
+class PlanAnnotation(NamedTuple):
+    node: str
+    until: float  # seconds since 1970
+    strict: bool = False  # no other node will do before then
+
+    def text(self) -> str:
+        """Compact JSON, the time as RFC 3339 in UTC."""
+        until = datetime.fromtimestamp(self.until, UTC)
+        return _encoder.encode(_Written(self.node, until, self.strict)).decode()
+
+    def fresh(self, now: float) -> bool:
+        return now < self.until
+
+
+class _Written(msgspec.Struct, omit_defaults=True):
+    node: Annotated[str, msgspec.Meta(min_length=1)]
+    until: Annotated[datetime, msgspec.Meta(tz=True)]
+    strict: bool = False
+
+
+_decoder = msgspec.json.Decoder(_Written)
+_encoder = msgspec.json.Encoder()
+# Pods on their way to a node: every plan and every request reads their annotations again.
+_MAX_MEMOISED = 10_000
+
+
+def read(pod: Pod) -> PlanAnnotation | None:
+    """None where there is none, or none that makes sense: anybody may annotate a pod."""
+    written = pod.annotations.get(ANNOTATION)
+    return None if written is None else _read(written)
+
+
+@lru_cache(_MAX_MEMOISED)
+def _read(written: str) -> PlanAnnotation | None:
+    try:
+        found = _decoder.decode(written)
+        return PlanAnnotation(found.node, found.until.astimezone(UTC).timestamp(), found.strict)
+    except _UNREADABLE:
+        return None
