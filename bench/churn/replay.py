@@ -1,0 +1,199 @@
+"""Plays a scenario on a control plane: pods are created and deleted on time, spot nodes vanish and come back.
+
+A pod whose node vanishes is created anew at once, as its controller would, until its time is over.
+"""
+
+import heapq
+import itertools
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from bench.churn.ledger import Account, Stay, account
+from bench.churn.scenario import CRITICAL_PRIORITY, Arrival, PricedNode, Scenario
+from e2e import fake, manifests, objects, outcomes, scheduler
+from e2e.api import Api, ApiError
+from e2e.plane import ControlPlane
+from e2e.tradewind import Planner, Tradewind
+from tradewind.market.offers import INTERRUPTION_RATE, PRICE
+
+_NAMESPACE = "churn"
+_ZONE = "topology.kubernetes.io/zone"
+_PRIORITIES = {"critical": CRITICAL_PRIORITY, "batch": -10}
+_NOT_FOUND = 404
+
+
+@dataclass(frozen=True, kw_only=True)
+class Way:
+    """Who places the pods."""
+
+    name: str
+    settings: Mapping[str, Any] | None = None  # of Tradewind; None: kube-scheduler alone
+    planned: bool = False  # pods are held and planned
+    weight: int = 10  # of the extender
+
+
+def measure(scenario: Scenario, way: Way, seconds: float) -> Account:
+    with ControlPlane() as plane:
+        api = Api(plane.kubeconfig)
+        try:
+            fake.add_nodes(api, [_node(each, each.name) for each in scenario.nodes])
+            for name, value in _PRIORITIES.items():
+                api.create(objects.priority_class(name, value))
+            fake.create_namespace(api, _NAMESPACE, fake.HELD if way.planned else {})
+            with _placing(plane, api, way):
+                return _Replay(api, scenario, seconds).run()
+        finally:
+            api.close()
+
+
+@contextmanager
+def _placing(plane: ControlPlane, api: Api, way: Way) -> Iterator[None]:
+    if way.settings is None:
+        plane.start_scheduler(scheduler.configuration())
+        yield
+        return
+    service = Tradewind(plane.workspace, plane.kubeconfig, settings=way.settings)
+    entry = scheduler.extender(service.url, weight=way.weight)
+    plane.start_scheduler(scheduler.configuration(extenders=[entry]))
+    if way.planned:
+        fake.create_namespace(api, manifests.NAMESPACE)
+        for obj in manifests.hold():
+            api.create(obj)
+        planner = Planner(plane.workspace, plane.kubeconfig, settings=way.settings)
+        planner.wait_leading()
+        manifests.wait_holding(api)
+    yield
+
+
+@dataclass(order=True)
+class _Due:
+    at: float
+    number: int
+    act: Callable[[], None] = field(compare=False)
+
+
+class _Replay:
+    def __init__(self, api: Api, scenario: Scenario, seconds: float) -> None:
+        self._api = api
+        self._seconds = seconds
+        self._nodes = {each.name: each for each in scenario.nodes}  # by the name of now, and of before
+        self._name_of = {each.name: each.name for each in scenario.nodes}  # the newest of its kind
+        self._stays: dict[str, Stay] = {}  # by the name of the pod
+        self._numbers = itertools.count()
+        self._due: list[_Due] = []
+        self._lock = threading.Lock()
+        for arrival in scenario.arrivals:
+            self._plan(arrival.at, partial(self._create, arrival, arrival.name))
+        for vanishing in scenario.vanishings:
+            self._plan(vanishing.at, partial(self._vanish, vanishing.node))
+            self._plan(vanishing.back_at, partial(self._come_back, vanishing.node))
+
+    def run(self) -> Account:
+        self._started = time.monotonic()
+        watcher = threading.Thread(target=self._watch, daemon=True)
+        watcher.start()
+        while self._due and self._due[0].at < self._seconds:
+            due = heapq.heappop(self._due)
+            time.sleep(max(0.0, due.at - self._now()))
+            due.act()
+        watcher.join()
+        with self._lock:
+            return account(list(self._stays.values()), self._nodes, self._seconds)
+
+    def _plan(self, at: float, act: Callable[[], None]) -> None:
+        heapq.heappush(self._due, _Due(at, next(self._numbers), act))
+
+    def _now(self) -> float:
+        return time.monotonic() - self._started
+
+    def _create(self, arrival: Arrival, name: str) -> None:
+        with self._lock:
+            self._stays[name] = Stay(pod=arrival, created=self._now())
+        self._api.create(_pod(arrival, name))
+        self._plan(arrival.until, partial(self._end, name))
+
+    def _end(self, name: str) -> None:
+        with self._lock:
+            stay = self._stays[name]
+            if stay.ended is not None:
+                return
+            stay.ended = self._now()
+        self._delete(f"/api/v1/namespaces/{_NAMESPACE}/pods/{name}")
+
+    def _vanish(self, kind: str) -> None:
+        node = self._name_of[kind]
+        with self._lock:
+            hit = [name for name, stay in self._stays.items() if stay.node == node and stay.ended is None]
+            for name in hit:
+                self._stays[name].ended, self._stays[name].interrupted = self._now(), True
+        self._delete(f"/api/v1/nodes/{node}")
+        for name in hit:
+            self._delete(f"/api/v1/namespaces/{_NAMESPACE}/pods/{name}")
+            self._create(self._stays[name].pod, f"{name}-r")
+
+    def _come_back(self, kind: str) -> None:
+        before = self._nodes[self._name_of[kind]]
+        name = f"{kind}-{next(self._numbers)}"
+        self._nodes[name] = before
+        self._name_of[kind] = name
+        fake.add_nodes(self._api, [_node(before, name)])
+
+    def _delete(self, path: str) -> None:
+        try:
+            self._api.delete(path, gracePeriodSeconds="0")
+        except ApiError as error:
+            if error.status != _NOT_FOUND:
+                raise
+
+    def _watch(self) -> None:
+        pods = f"/api/v1/namespaces/{_NAMESPACE}/pods"
+        for change in self._api.changes(pods, self._seconds):
+            if change.object:
+                self._see(change.object, self._now())
+
+    def _see(self, pod: objects.Object, at: float) -> None:
+        name, node = pod["metadata"]["name"], outcomes.bound_to(pod)
+        with self._lock:
+            stay = self._stays.get(name)
+            if stay is not None and node and stay.bound is None:
+                stay.bound, stay.node = at, node
+                if node not in self._name_of.values() and stay.ended is None:
+                    self._lost(name, stay)
+
+    def _lost(self, name: str, stay: Stay) -> None:
+        """Bound to a node that had just vanished: it is noticed by now, and the pod comes again."""
+        stay.ended, stay.interrupted = stay.bound, True
+        self._plan(0.0, partial(self._again, name))
+
+    def _again(self, name: str) -> None:
+        self._delete(f"/api/v1/namespaces/{_NAMESPACE}/pods/{name}")
+        self._create(self._stays[name].pod, f"{name}-r")
+
+
+def _node(node: PricedNode, name: str) -> objects.Object:
+    labels = {"node.kubernetes.io/instance-type": node.instance_type, _ZONE: node.zone}
+    terms = {"karpenter.sh/capacity-type": "spot" if node.spot else "on-demand"}
+    return objects.node(
+        name,
+        cpu=f"{node.cpu_milli}m",
+        memory=str(node.memory),
+        pods=str(node.pods),
+        labels=labels | terms,
+        annotations={PRICE: f"{node.price:.6f}", INTERRUPTION_RATE: f"{node.interruption_rate:.4f}"},
+    )
+
+
+def _pod(arrival: Arrival, name: str) -> objects.Object:
+    spec: dict[str, Any] = {}
+    if arrival.kind in _PRIORITIES:
+        spec["priorityClassName"] = arrival.kind
+    if arrival.zone:
+        term = {"matchExpressions": [{"key": _ZONE, "operator": "In", "values": [arrival.zone]}]}
+        preferred = [{"weight": 100, "preference": term}]
+        spec["affinity"] = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}
+    return objects.pod(name, _NAMESPACE, cpu=f"{arrival.cpu_milli}m", memory=str(arrival.memory), **spec)
