@@ -19,7 +19,6 @@ from extender.verbs import Verbs
 from tradewind.explain.decisions import Decisions
 from tradewind.kube.client import Client
 from tradewind.kube.lease import Leader
-from tradewind.market.karpenter import interrupted_by_events
 from tradewind.market.learning import LEASE, MarketLearning
 from tradewind.runtime import identity
 from tradewind.runtime.assembly import Assembly
@@ -85,13 +84,12 @@ class Service:
     async def _learning(self) -> AsyncIterator[MarketLearning]:
         """A candidate for the one that learns, until the end of what is done with it; then it gives up."""
         parts = self._parts
-        leader = Leader(parts.api("--learn"), identity.namespace(), LEASE, identity.identity())
+        leader = Leader(parts.api("--learn"), parts.namespace, LEASE, identity.identity())
         learning = MarketLearning(
             parts.market,
             parts.cache,
             parts.market_memory("--learn"),
             parts.market_metrics,
-            interrupted=interrupted_by_events(Client(parts.api("--learn"))),
             offer=self._parts.feed.offer,
             leading=lambda: leader.leading,
         )

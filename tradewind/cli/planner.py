@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from tradewind.controller.service import PlannerOptions, PlannerService
-from tradewind.runtime import logs
+from tradewind.runtime import identity, logs
 from tradewind.runtime.assembly import Assembly
 from tradewind.runtime.identity import switched_on
 from tradewind.runtime.source import choose
@@ -20,6 +20,13 @@ def add(command: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="FILE",
         help="plan for this cluster (default: $KUBECONFIG, else the cluster it runs in)",
+    )
+    argument(
+        "--namespace",
+        metavar="NAME",
+        default=identity.namespace(),
+        help="of the Lease that its replicas share, and of the learned rates (default: $POD_NAMESPACE, else "
+        f"{identity.DEFAULT_NAMESPACE})",
     )
     argument("--probe-host", default="127.0.0.1", help="address of probes and metrics (default: %(default)s)")
     argument(
@@ -63,6 +70,6 @@ def run(options: argparse.Namespace) -> None:
             learn=options.learn,
             protect_floor=options.protect_floor,
         ),
-        Assembly(choose(None, options.kubeconfig), options.config),
+        Assembly(choose(None, options.kubeconfig), options.config, options.namespace),
     )
     service.run()

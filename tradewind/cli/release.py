@@ -31,7 +31,7 @@ def add(command: argparse.ArgumentParser) -> None:
         "--namespace",
         metavar="NAME",
         default=identity.namespace(),
-        help="of that Lease (default: $POD_NAMESPACE, else %(default)s)",
+        help=f"of that Lease (default: $POD_NAMESPACE, else {identity.DEFAULT_NAMESPACE})",
     )
     argument(
         "--kubeconfig",

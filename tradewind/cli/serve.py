@@ -8,7 +8,7 @@ from typing import TypeVar
 from extender.service import Options, Service
 from extender.tls import Certificates
 from tradewind.errors import TradewindError
-from tradewind.runtime import logs
+from tradewind.runtime import identity, logs
 from tradewind.runtime.assembly import Assembly
 from tradewind.runtime.identity import switched_on
 from tradewind.runtime.source import choose
@@ -39,6 +39,13 @@ def add(command: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="FILE",
         help="serve this cluster (default: $KUBECONFIG, else the cluster it runs in, else an example)",
+    )
+    argument(
+        "--namespace",
+        metavar="NAME",
+        default=identity.namespace(),
+        help="of the Lease and the ConfigMap of --learn (default: $POD_NAMESPACE, else "
+        f"{identity.DEFAULT_NAMESPACE})",
     )
     argument("--tls-cert-file", type=Path, metavar="FILE", help="serve HTTPS with this certificate chain")
     argument("--tls-private-key-file", type=Path, metavar="FILE", help="key of that certificate")
@@ -111,7 +118,7 @@ def run(options: argparse.Namespace) -> None:
             bind=options.bind,
             learn=options.learn,
         ),
-        Assembly(choose(options.cluster, options.kubeconfig), options.config),
+        Assembly(choose(options.cluster, options.kubeconfig), options.config, options.namespace),
     )
     service.run()
 

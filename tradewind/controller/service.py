@@ -69,7 +69,9 @@ class PlannerService:
         """Plan until SIGINT or SIGTERM; raise TradewindError for a port that cannot be used."""
         with contextlib.ExitStack() as cleanup:
             probes = FastAPI(title="Tradewind planner", version=VERSION, redoc_url=None)
-            add_probes(probes, self._parts, self._parts.registry, self._parts.feed.observe)
+            add_probes(
+                probes, self._parts, self._parts.registry, self._parts.feed.observe, self._leadership_trouble
+            )
             server = Server(probes, self._options.probe_host, self._options.probe_port)
             cleanup.callback(server.socket.close)
             cleanup.enter_context(self._parts.started())
@@ -83,13 +85,18 @@ class PlannerService:
         duration = self._options.lease_seconds
         return Leader(
             self._api,
-            identity.namespace(),
+            self._parts.namespace,
             LEASE,
             identity.identity(),
             duration=duration,
             retry=min(2.0, duration / 5),
             on_change=self._on_leadership,
         )
+
+    def _leadership_trouble(self) -> str:
+        if self._leader.leading or self._leader.follows:
+            return ""
+        return f"this planner does not lead, and sees no other that does; {self._leader.trouble}".rstrip("; ")
 
     def _on_leadership(self, leading: bool) -> None:
         self._metrics.leading.set(leading)

@@ -9,7 +9,6 @@ used.
 
 import logging
 import math
-import random
 import threading
 import time
 from collections.abc import Callable
@@ -19,12 +18,13 @@ import msgspec
 from kubernetes.client import ApiClient
 
 from tradewind.errors import ApiError, ConflictError, NotFoundError, TradewindError
+from tradewind.kube.backoff import jittered
 from tradewind.kube.client import Client
 from tradewind.kube.failures import decoded
 
 # A silent API server leaves time for a second try before the deadline of the defaults.
 _REQUEST_SECONDS = 5.0
-_LEAST_REQUEST_SECONDS = 0.1
+_MIN_REQUEST_SECONDS = 0.1
 _NEVER = -math.inf
 
 _log = logging.getLogger(__name__)
@@ -76,6 +76,12 @@ class LeaseStore:
             return decoded(_decoder, self._client.create(self._leases, body, seconds))
         except ConflictError:
             return None
+        except NotFoundError as error:
+            raise NotFoundError(
+                f"namespace {self._namespace} does not exist: create it with "
+                f'"kubectl create namespace {self._namespace}", or choose another with --namespace',
+                error.status,
+            ) from error
 
     def replace(self, lease: Lease, spec: LeaseSpec, seconds: float) -> Lease | None:
         """None where the lease is no longer what was read."""
@@ -124,7 +130,8 @@ class Leader:
         self._seen: Lease | None = None
         self._seen_at = _NEVER
         self._leading_until = _NEVER
-        self._told = False
+        self._announced = False
+        self._logged: int | None = None  # the status of the last failure, while it lasts
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"lease-{name}", daemon=True)
 
@@ -132,6 +139,12 @@ class Leader:
     def leading(self) -> bool:
         """By our own clock: also right while the API server hangs."""
         return time.monotonic() < self._leading_until
+
+    @property
+    def follows(self) -> bool:
+        """Whether another leads: the Lease was renewed within its duration, as far as we could see."""
+        seen, seen_at = self._seen, self._seen_at
+        return seen is not None and not self._free(seen, seen_at)
 
     def start(self) -> None:
         self._thread.start()
@@ -145,35 +158,36 @@ class Leader:
 
     def _run(self) -> None:
         while not self._stopping.is_set():
-            self._guarded(self._round)
-            self._tell()
+            self._attempt(self._round)
+            self._announce()
             self._stopping.wait(self._pause())
-            self._tell()
+            self._announce()
         self._leading_until = _NEVER
-        self._tell()
-        self._guarded(self._give_up)
+        self._announce()
+        self._attempt(self._release)
 
-    def _guarded(self, work: Callable[[], None]) -> None:
+    def _attempt(self, work: Callable[[], None]) -> None:
         try:
             work()
-            self.trouble = ""
+            self.trouble, self._logged = "", None
         except ApiError as error:
-            if not self.trouble:
-                _log.warning("%s: %s; tried again every %.0f s", self._store, error, self._retry)
             self.trouble = str(error)
+            if self._logged != error.status:
+                _log.warning("%s: %s; retrying every %.0f s", self._store, error, self._retry)
+            self._logged = error.status
         except Exception as error:  # noqa: BLE001  a dead thread would never lead again, in silence
             self.trouble = str(error)
-            _log.exception("%s: a failure of our own", self._store)
+            _log.exception("%s: unexpected failure", self._store)
 
     def _pause(self) -> float:
-        """Not longer than we lead, so that the end of that is told in time; varied against lockstep."""
-        pause = self._retry * random.uniform(1, 1.2)  # noqa: S311  no secret
-        return min(pause, max(0.0, self._leading_until - time.monotonic())) if self._told else pause
+        """Not longer than we lead, so that its end is announced in time."""
+        pause = jittered(self._retry)
+        return min(pause, max(0.0, self._leading_until - time.monotonic())) if self._announced else pause
 
     def _round(self) -> None:
         if not self._ours():
             self._look()
-            if not self._free():
+            if self._seen is not None and not self._free(self._seen, self._seen_at):
                 self._leading_until = _NEVER
                 return
         self._claim()
@@ -187,11 +201,10 @@ class Leader:
     def _ours(self) -> bool:
         return self._seen is not None and self._seen.spec.holder_identity == self.identity
 
-    def _free(self) -> bool:
-        if self._seen is None or not self._seen.spec.holder_identity or self._ours():
+    def _free(self, lease: Lease, seen_at: float) -> bool:
+        if lease.spec.holder_identity in {None, "", self.identity}:
             return True
-        duration = self._seen.spec.lease_duration_seconds or self._duration
-        return time.monotonic() >= self._seen_at + duration
+        return time.monotonic() >= seen_at + (lease.spec.lease_duration_seconds or self._duration)
 
     def _claim(self) -> None:
         """Take, or renew; who holds the Lease need not look first, for a stale claim is refused."""
@@ -215,7 +228,7 @@ class Leader:
             lease_transitions=(old.lease_transitions or 0) + (0 if renewed or not self._seen else 1),
         )
 
-    def _give_up(self) -> None:
+    def _release(self) -> None:
         if self._seen is not None and self._ours():
             free = msgspec.structs.replace(self._seen.spec, holder_identity=None)
             self._store.replace(self._seen, free, _REQUEST_SECONDS)
@@ -224,17 +237,17 @@ class Leader:
     def _patience(self) -> float:
         """A request ends, one way or the other, before we would have to say that we no longer lead."""
         left = self._leading_until - time.monotonic()
-        return min(_REQUEST_SECONDS, max(left, _LEAST_REQUEST_SECONDS)) if left > 0 else _REQUEST_SECONDS
+        return min(_REQUEST_SECONDS, max(left, _MIN_REQUEST_SECONDS)) if left > 0 else _REQUEST_SECONDS
 
-    def _tell(self) -> None:
+    def _announce(self) -> None:
         leading = self.leading
-        if leading == self._told:
+        if leading == self._announced:
             return
-        self._told = leading
+        self._announced = leading
         _log.info("%s: %s %s", self._store, self.identity, "leads" if leading else "no longer leads")
         if self._on_change is None:
             return
         try:
             self._on_change(leading)
         except Exception:  # noqa: BLE001  any defect at all; it is logged with its trace
-            _log.exception("%s: a failure of whoever wants to know", self._store)
+            _log.exception("%s: on_change failed", self._store)

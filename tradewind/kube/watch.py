@@ -16,6 +16,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from tradewind.errors import ApiError, GoneError, UnreadableObjectError
+from tradewind.kube.backoff import Backoff
 from tradewind.kube.failures import Status, decoded
 from tradewind.kube.objects import UNREADABLE, Identity, read_identity
 from tradewind.kube.streams import Streams
@@ -30,7 +31,7 @@ _SHORT_SECONDS = 1.0
 
 # After so many watches without a word the resource is listed anew. Nothing may have happened; but a server
 # whose data was restored from a backup keeps silent too, until it reaches the version that we ask for.
-_MOST_SILENT_WATCHES = 10
+_MAX_SILENT_WATCHES = 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,7 +104,7 @@ class Watch:
         self._page_size = pace.page_size
         self._stop = stop
         self._version: str | None = None
-        self._failures_in_a_row = 0
+        self._backoff = Backoff(pace.first_delay_seconds, pace.max_delay_seconds)
         self._gone_before = False
         self._silent_watches = 0
         self._sign_of_life = time.monotonic()
@@ -116,15 +117,13 @@ class Watch:
     def run(self) -> None:
         while not self._stop.is_set():
             try:
-                if self._version is None or self._silent_watches >= _MOST_SILENT_WATCHES:
+                if self._version is None or self._silent_watches >= _MAX_SILENT_WATCHES:
                     self._version = self._list()
                 self._watch(self._version)
             except GoneError as error:
                 self._version = None
                 if not self._gone_before:
-                    self._failures_in_a_row = (
-                        0  # a server that answers need not be spared like one that is down
-                    )
+                    self._backoff.reset()  # a server that answers need not be spared like one that is down
                 self._gone_before = True
                 self._pause(logging.INFO, error)
             except ApiError as error:
@@ -141,10 +140,8 @@ class Watch:
             self._pause(logging.WARNING, error)
 
     def _pause(self, level: int, error: Exception) -> None:
-        doubled = self._pace.first_delay_seconds * 2**self._failures_in_a_row
-        delay = min(doubled, self._pace.max_delay_seconds) * random.uniform(0.5, 1)  # noqa: S311 (no secret)
-        self._failures_in_a_row = min(self._failures_in_a_row + 1, 16)
-        _log.log(level, "%s: %s; trying again in %.1f s", self.name, error, delay)
+        delay = self._backoff.next()
+        _log.log(level, "%s: %s; retrying in %.1f s", self.name, error, delay)
         self._stop.wait(delay)
 
     def _list(self) -> str:
@@ -218,7 +215,7 @@ class Watch:
         self._alive()
 
     def _recovered(self) -> None:
-        self._failures_in_a_row = 0
+        self._backoff.reset()
         self._gone_before = False
 
     def _take(self, line: bytes) -> None:

@@ -34,8 +34,12 @@ _LEARNED_INTERVAL_SECONDS = 1.0  # the same
 
 
 class Assembly:
-    def __init__(self, source: Source, config: Path | None) -> None:
-        """Raise TradewindError for a configuration or a price table that cannot be used."""
+    def __init__(self, source: Source, config: Path | None, namespace: str | None = None) -> None:
+        """Raise TradewindError for a configuration or a price table that cannot be used.
+
+        `namespace` is where Tradewind keeps objects of its own, Leases and what was learned.
+        """
+        self.namespace = namespace or identity.namespace()
         self.registry = CollectorRegistry()
         self.market_metrics = MarketMetrics(self.registry)
         self.market = Market()
@@ -97,4 +101,4 @@ class Assembly:
             await asyncio.sleep(_LEARNED_INTERVAL_SECONDS)
 
     def market_memory(self, wanted_by: str) -> MarketMemory:
-        return MarketMemory(Client(self.api(wanted_by)), identity.namespace(), self.market_metrics)
+        return MarketMemory(Client(self.api(wanted_by)), self.namespace, self.market_metrics)

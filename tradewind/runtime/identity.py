@@ -3,6 +3,8 @@
 import os
 import socket
 
+DEFAULT_NAMESPACE = "tradewind-system"  # of the manifests
+
 
 def switched_on(variable: str) -> bool:
     """For manifests: overlays replace the arguments as a whole, but leave the environment alone."""
@@ -10,7 +12,7 @@ def switched_on(variable: str) -> bool:
 
 
 def namespace() -> str:
-    return os.environ.get("POD_NAMESPACE", "tradewind-system")
+    return os.environ.get("POD_NAMESPACE") or DEFAULT_NAMESPACE
 
 
 def identity() -> str:

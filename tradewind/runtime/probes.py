@@ -47,8 +47,9 @@ def add_probes(
     cluster: ClusterView,
     registry: CollectorRegistry,
     before_metrics: Callable[[], None] = lambda: None,
+    trouble: Callable[[], str] = lambda: "",
 ) -> None:
-    """`before_metrics` brings gauges up to date that others keep."""
+    """`before_metrics` brings gauges up to date that others keep; with any `trouble` we are not ready."""
     metrics = ClusterMetrics(registry, cluster.watches)
     Gauge("tradewind_build_info", "Always 1.", ["version"], registry=registry).labels(VERSION).set(1)
 
@@ -56,11 +57,14 @@ def add_probes(
     async def healthz() -> Health:
         return Health(status="ok")
 
-    @app.get("/readyz", summary="Is the cluster state complete?", responses={503: {"model": Readiness}})
+    @app.get("/readyz", summary="Can it do its work?", responses={503: {"model": Readiness}})
     async def readyz(response: Response) -> Readiness:
-        if cluster.synced:
+        found = trouble()
+        if cluster.synced and not found:
             return Readiness(ready=True, reason="the cluster state is complete")
         response.status_code = 503
+        if cluster.synced:
+            return Readiness(ready=False, reason=found)
         troubles = "".join(f"; {watch.name}: {watch.trouble}" for watch in cluster.watches if watch.trouble)
         reason = "the first list of nodes, pods and namespaces is under way"
         return Readiness(ready=False, reason=reason + troubles)
