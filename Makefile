@@ -36,6 +36,7 @@ unit: .venv/dev.stamp ## Unit and property tests
 
 e2e: .venv/dev.stamp ## e2e tests, and the benchmark in small, on a local control plane (built once, about 10 minutes, then cached)
 	$(BIN)/python -m e2e.binaries
+	$(BIN)/python -m bench.go_extender
 	$(BIN)/pytest e2e bench $(ARGS)
 
 e2e-kind: .venv/dev.stamp ## The same e2e tests on a kind cluster (needs Docker and kind)
@@ -43,10 +44,12 @@ e2e-kind: .venv/dev.stamp ## The same e2e tests on a kind cluster (needs Docker 
 
 bench: .venv/dev.stamp ## Measure everything against its goals, and draw the charts of docs/performance.md (about 40 minutes)
 	$(BIN)/python -m e2e.binaries
+	$(BIN)/python -m bench.go_extender
 	$(BIN)/python -m bench $(ARGS)
 
 bench-quick: .venv/dev.stamp ## The same in small: two minutes, to see that everything works
 	$(BIN)/python -m e2e.binaries
+	$(BIN)/python -m bench.go_extender
 	$(BIN)/python -m bench --quick $(ARGS)
 
 image: ## Build the container image (needs Docker)

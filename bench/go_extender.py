@@ -1,8 +1,12 @@
-"""The Go peer's program: built from bench/goextender once, with the control plane's toolchain."""
+"""The Go peer's program: built from bench/goextender once, with the control plane's toolchain.
+
+`python -m bench.go_extender` does only that, so that a first build shows its progress before any test starts.
+"""
 
 import hashlib
 import os
 import platform
+import sys
 import tempfile
 from pathlib import Path
 
@@ -32,3 +36,17 @@ def _build(program: Path) -> Path:
         flags = ["-mod=readonly", "-trimpath", "-ldflags", "-s -w", "-o", str(built)]
         toolchain.build(compiler, [*flags, "."], directory=_SOURCES)
         return built.rename(program)
+
+
+def main() -> int:
+    try:
+        program = find()
+    except toolchain.BuildError as error:
+        print(error, file=sys.stderr)
+        return 1
+    print(f"The Go extender is {program}.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

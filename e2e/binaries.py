@@ -1,6 +1,7 @@
-"""The control plane's programs: found, or built once from pinned sources and kept in the cache directory.
+"""The control plane's programs: found, or built once from pinned sources and kept in a cache directory.
 
 `python -m e2e.binaries` does only that, so that a first build shows its progress before any test starts.
+TRADEWIND_CONTROLPLANE_CACHE names another directory for these programs alone: CI keeps nothing else.
 """
 
 import fcntl
@@ -82,10 +83,16 @@ def cache_directory() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tradewind"
 
 
+def _controlplane_cache() -> Path:
+    return Path(os.environ.get("TRADEWIND_CONTROLPLANE_CACHE") or cache_directory())
+
+
 def _built_directory() -> Path:
     sources = hashlib.sha256(GO_MOD.encode() + (SOURCES / "go.sum").read_bytes()).hexdigest()[:12]
     machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
-    return cache_directory() / f"controlplane-{KUBERNETES}-{platform.system().lower()}-{machine}-{sources}"
+    return (
+        _controlplane_cache() / f"controlplane-{KUBERNETES}-{platform.system().lower()}-{machine}-{sources}"
+    )
 
 
 def _from_cache() -> Binaries | None:

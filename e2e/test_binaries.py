@@ -16,6 +16,7 @@ def elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("KUBEBUILDER_ASSETS", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("TRADEWIND_CONTROLPLANE_CACHE", raising=False)
 
     def refuse(*_: object, **__: object) -> None:
         raise toolchain.BuildError("built")
@@ -79,6 +80,18 @@ def test_cached_build_is_taken(tmp_path: Path) -> None:
     (lock,) = (tmp_path / "cache" / "tradewind").iterdir()
     built = _programs(lock.with_name(lock.name.removesuffix(".lock")))
     assert binaries.find().kubectl == built / "kubectl"
+
+
+def test_control_plane_can_be_kept_while_all_else_is_built_anew(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("TRADEWIND_CONTROLPLANE_CACHE", str(tmp_path / "kept"))
+    with pytest.raises(toolchain.BuildError):
+        binaries.find()
+    (lock,) = (tmp_path / "kept").iterdir()
+    built = _programs(lock.with_name(lock.name.removesuffix(".lock")))
+    assert binaries.find().kubectl == built / "kubectl"
+    assert binaries.cache_directory() == tmp_path / "cache" / "tradewind"
 
 
 def test_failed_build_ends_the_command_with_its_message(capsys: pytest.CaptureFixture[str]) -> None:

