@@ -14,7 +14,7 @@ import msgspec
 
 from tradewind.cluster.cache import Cache
 from tradewind.cluster.objects import Namespace, Node, Pod, read_namespace, read_node, read_pod
-from tradewind.cluster.snapshot import Snapshot
+from tradewind.cluster.snapshot import Amounts, Nodes, Snapshot
 from tradewind.market import offers
 
 offer_of = offers.offer_of  # for tests that fill a cache of their own
@@ -221,6 +221,11 @@ def cluster_of(
     for each_pod in pods:
         cache.apply_pod(each_pod.build())
     return cache.snapshot()
+
+
+def requested(nodes: Nodes) -> Amounts:
+    """(R, N) by the pods on each node."""
+    return nodes.allocatable - nodes.free
 
 
 def _resource_list(

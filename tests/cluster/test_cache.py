@@ -12,7 +12,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from tests.builders import NodeBuilder, PodBuilder, namespace, node, offer_of, pod
+from tests.builders import NodeBuilder, PodBuilder, namespace, node, offer_of, pod, requested
 from tests.strategies import NODE_NAMES, nodes, plain_pods
 from tradewind.cluster.cache import Cache, News
 from tradewind.cluster.objects import Node, Pod
@@ -96,9 +96,9 @@ class CacheMachine(RuleBasedStateMachine):
         assert snapshot.row_of == {name: row for row, name in enumerate(columns.names)}
         for name, row in snapshot.row_of.items():
             allocatable = dict(zip(columns.resource_rows, columns.allocatable[:, row].tolist(), strict=True))
-            requested = dict(zip(columns.resource_rows, columns.requested[:, row].tolist(), strict=True))
+            asked = dict(zip(columns.resource_rows, requested(columns)[:, row].tolist(), strict=True))
             assert _without_zeros(allocatable) == _without_zeros(dict(self.nodes[name].allocatable))
-            assert _without_zeros(requested) == _without_zeros(self._requested(name))
+            assert _without_zeros(asked) == _without_zeros(self._requested(name))
             assert _offer(snapshot, row) == repr(self.offers[name])
             assert columns.cluster.durable[row] == self.offers[name].durable
             assert columns.cluster.table.nodes[row] == self.nodes[name]
@@ -173,7 +173,7 @@ def test_resources_are_the_rows_and_nodes_the_columns() -> None:
     assert list(columns.names) == ["a", "b"]
     assert list(columns.resource_rows) == ["cpu", "memory", "ephemeral-storage", "pods"]
     assert columns.allocatable.tolist() == [[4000, 8000], [2**30, 2**31], [0, 0], [10, 20]]
-    assert columns.requested.tolist() == [[0, 500], [0, 0], [0, 0], [0, 1]]
+    assert requested(columns).tolist() == [[0, 500], [0, 0], [0, 0], [0, 1]]
     assert columns.free.tolist() == [[4000, 7500], [2**30, 2**31], [0, 0], [10, 19]]
     assert columns.price[0] == 0.25
     assert np.isnan(columns.price[1])
@@ -197,7 +197,7 @@ def test_the_order_of_pods_and_nodes_has_no_meaning() -> None:
     late.apply_pod(built)
     for cache in (early, late):
         columns = cache.snapshot().nodes
-        assert columns.requested[columns.resource_rows["nvidia.com/gpu"]].tolist() == [2]
+        assert requested(columns)[columns.resource_rows["nvidia.com/gpu"]].tolist() == [2]
 
 
 def test_columns_are_read_only() -> None:
@@ -206,7 +206,7 @@ def test_columns_are_read_only() -> None:
     columns = cache.snapshot().nodes
     taken = columns.take(np.array([0]))
     for each in (columns, taken):
-        for column in (each.allocatable, each.requested, each.price, each.free):
+        for column in (each.allocatable, each.price, each.free):
             with pytest.raises(ValueError, match="read-only"):
                 column[0] = 0
 
@@ -360,4 +360,4 @@ def _bytes_of(snapshot: Snapshot) -> list[bytes]:
 
 
 def _columns(snapshot: Snapshot) -> Iterator[np.ndarray]:
-    yield from (snapshot.nodes.allocatable, snapshot.nodes.requested, snapshot.nodes.price)
+    yield from (snapshot.nodes.allocatable, snapshot.nodes.free, snapshot.nodes.price)

@@ -5,7 +5,16 @@ import msgspec
 import pytest
 import yaml
 
-from tests.builders import NamespaceBuilder, NodeBuilder, PodBuilder, namespace, node, offer_of, pod
+from tests.builders import (
+    NamespaceBuilder,
+    NodeBuilder,
+    PodBuilder,
+    namespace,
+    node,
+    offer_of,
+    pod,
+    requested,
+)
 from tradewind.cluster.cache import Cache
 from tradewind.cluster.files import load
 from tradewind.errors import ClusterFileError
@@ -71,7 +80,7 @@ def test_every_form_holds_the_same_cluster(tmp_path: Path, cache: Cache, data: b
     columns = cache.snapshot().nodes
     row = columns.names.index("a")
     assert columns.price[row] == 0.5
-    assert columns.requested[0, row] == 500
+    assert requested(columns)[0, row] == 500
 
 
 def test_one_object_alone(tmp_path: Path, cache: Cache) -> None:

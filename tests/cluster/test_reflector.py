@@ -5,7 +5,7 @@ import logging
 import pytest
 from kubernetes.client import ApiClient, Configuration
 
-from tests.builders import namespace, node, offer_of, pod
+from tests.builders import namespace, node, offer_of, pod, requested
 from tests.cluster.conftest import QUIET, Start, troubles, wait_for_pods, watch_of
 from tests.cluster.scripted import (
     Answer,
@@ -31,7 +31,7 @@ def test_everything_is_listed_and_then_watched(api: ScriptedApi, cache: Cache, s
     api.script("namespaces", lists=[page(namespace("default"), version=13)])
     reflector = start()
     assert cache.counts() == {"nodes": 2, "pods": 1, "namespaces": 1}
-    assert cache.snapshot().nodes.requested[3].tolist() == [1, 0]
+    assert requested(cache.snapshot().nodes)[3].tolist() == [1, 0]
     for resource, version in {"nodes": "11", "pods": "12", "namespaces": "13"}.items():
         query = api.wait_for_watch(resource, 1).query
         assert query["resourceVersion"] == version
@@ -85,7 +85,7 @@ def test_changes_are_applied(api: ScriptedApi, cache: Cache, start: Start) -> No
     api.script("pods", watches=[watch(*changes, Do.HOLD)])
     reflector = start()
     wait_for_pods(cache, "default/y", "default/last")
-    assert cache.snapshot().nodes.requested[0].tolist() == [3000]
+    assert requested(cache.snapshot().nodes)[0].tolist() == [3000]
     assert watch_of(reflector, "pods").events == 5
 
 

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from kubernetes.client import ApiClient, Configuration
 
-from tests.builders import node, offer_of, pod
+from tests.builders import node, offer_of, pod, requested
 from tests.cluster.conftest import (
     IMPATIENT,
     QUIET,
@@ -172,7 +172,7 @@ def test_an_unreadable_object_in_a_list_keeps_its_version_of_before(
     reflector = start()
     api.wait_for_watch("pods", 2)
     wait_for_pods(cache, "default/x", "default/new")
-    assert cache.snapshot().nodes.requested[0].tolist() == [2000]
+    assert requested(cache.snapshot().nodes)[0].tolist() == [2000]
     assert watch_of(reflector, "pods").unreadable == 3
 
 
@@ -185,7 +185,7 @@ def test_an_unreadable_object_in_a_watch_stops_nothing(api: ScriptedApi, cache: 
     reflector = start()
     assert api.wait_for_watch("pods", 2).query["resourceVersion"] == "8"
     wait_for_pods(cache, "default/x", "default/y")
-    assert cache.snapshot().nodes.requested[0].tolist() == [2000]
+    assert requested(cache.snapshot().nodes)[0].tolist() == [2000]
     assert watch_of(reflector, "pods").unreadable == 2
     assert watch_of(reflector, "pods").errors == 0
 

@@ -1,8 +1,13 @@
 import numpy as np
-from hypothesis import given
+import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.builders import cluster_of, node, pod
+from scoring.in_tree import IN_TREE
+from scoring.registry import FILTERS
+from tests.builders import cluster_of, node, pod, requested
+from tests.scoring.drawn import UNHURRIED, Case, cases
+from tradewind.cluster.groups import GroupIndex
 
 FIVE = cluster_of(
     [node(name).cpu(row + 1).price(row) for row, name in enumerate("abcde")],
@@ -60,3 +65,39 @@ def test_the_groups_of_a_controller_are_those_whose_pods_are_there() -> None:
     left = snapshot.without([old.build()]).nodes.cluster
     assert [group.labels for group in left.groups_of_owner("1")] == [(("hash", "b"),)]
     assert not left.groups_of_owner("3")
+
+
+@given(case=cases(), chosen=st.sets(st.integers(0, 3)), rows=st.lists(st.integers(0, 3), max_size=12))
+@settings(UNHURRIED, max_examples=200)
+def test_pods_taken_away_leave_what_a_cluster_that_never_had_them_has(
+    case: Case, chosen: set[int], rows: list[int]
+) -> None:
+    gone = [each for index, each in enumerate(case.placed) if index in chosen]
+    stay = [each for index, each in enumerate(case.placed) if index not in chosen]
+    wanted = case.wanted.build()
+    whole = cluster_of(case.nodes, case.placed, case.namespaces)
+    overlay = whole.without(each.build() for each in gone).nodes
+    rebuilt = cluster_of(case.nodes, stay, case.namespaces).nodes
+    taken = np.array([row for row in rows if row < len(case.nodes)], np.intp)
+    resources = sorted(rebuilt.resource_rows)
+    assert requested(overlay)[[overlay.resource_rows[each] for each in resources]].tolist() == (
+        requested(rebuilt)[[rebuilt.resource_rows[each] for each in resources]].tolist()
+    )
+    for rule in dict.fromkeys([*FILTERS, *IN_TREE]):
+        expected = rule().feasible(wanted, rebuilt)
+        np.testing.assert_array_equal(rule().feasible(wanted, overlay), expected, rule.name)
+        np.testing.assert_array_equal(
+            rule().feasible(wanted, overlay.take(taken)), expected[taken], rule.name
+        )
+
+
+def test_taking_pods_away_costs_what_the_pods_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Preemption asks it of a hundred candidates in one request, of thousands of groups each."""
+    placed = [pod(f"p{i}").label("app", f"app-{i}").on("abcde"[i % 5]) for i in range(200)]
+    snapshot = cluster_of([node(name) for name in "abcde"], placed)
+    indexed: list[object] = []
+    monkeypatch.setattr(GroupIndex, "add", lambda _self, group: indexed.append(group))
+    left = snapshot.without([placed[0].build(), placed[5].build()])
+    assert not indexed
+    assert left.nodes.columns.free is snapshot.nodes.columns.free
+    assert left.nodes.take(np.array([0, 1])).free[3].tolist() == [110 - 40 + 2, 110 - 40]

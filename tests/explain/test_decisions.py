@@ -188,7 +188,7 @@ def test_a_decision_keeps_no_snapshot_alive() -> None:
     columns = cache.snapshot().nodes
     decisions.filtered(wanted, _POLICY, columns, _POLICY.filter(wanted, columns), apart={})
     ranked(decisions, wanted, columns)
-    parts = (columns, columns.cluster, columns.cluster.table, columns.price, columns.requested)
+    parts = (columns, columns.cluster, columns.cluster.table, columns.price, columns.free)
     held: list[weakref.ref[object]] = [weakref.ref(part) for part in parts]
     del columns, parts
     cache.apply_node(node("new").build())

@@ -12,7 +12,7 @@ from kubernetes.client import ApiClient, Configuration
 from extender.bind import Binder
 from extender.metrics import ExtenderMetrics
 from extender.protocol import BindRequest
-from tests.builders import PodBuilder, node, offer_of, pod
+from tests.builders import PodBuilder, node, offer_of, pod, requested
 from tradewind.cluster.cache import Cache
 from tradewind.config.document import DEFAULT
 from tradewind.kube.client import Client
@@ -95,7 +95,7 @@ class Bench:
 
     def requested(self, name: str = "n") -> int:
         nodes = self.cache.snapshot().nodes
-        return int(nodes.requested[nodes.resource_rows["pods"], self.cache.snapshot().row_of[name]])
+        return int(requested(nodes)[nodes.resource_rows["pods"], self.cache.snapshot().row_of[name]])
 
     def count(self, outcome: str) -> float:
         return self.metrics.registry.get_sample_value("tradewind_bindings_total", {"outcome": outcome}) or 0

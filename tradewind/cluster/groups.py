@@ -48,6 +48,9 @@ class GroupIndex:
             for key in _pairs(term.selector):
                 self._repelling.setdefault(key, {}).setdefault(term, []).append(group)
 
+    def __contains__(self, group: PodGroup) -> bool:
+        return group in self._known
+
     def worn_out(self, in_use: int) -> bool:
         """Whether most groups that it knows are gone."""
         return len(self._known) > 2 * in_use + _SPARE

@@ -23,21 +23,28 @@ class Placed(NamedTuple):
     group_index: GroupIndex  # also knows groups that are not, or no longer, among `groups`
 
     def changed(self, pods: Iterable[Pod], by: int) -> "Placed":
-        """With one pod more or less for each of these."""
-        placed = PlacedPods(self)
-        change = placed.add if by > 0 else placed.remove
+        """With one pod more or less for each of these: an overlay, whose cost is that of the pods."""
+        groups, ports = _Counts(self.groups), _Counts(self.ports)
+        new = []
         for pod in pods:
-            change(pod)
-        return placed.freeze()
+            group = group_of(pod)
+            groups.change(group, pod.node_name, by)
+            for port in pod.host_ports:
+                ports.change(port, pod.node_name, by)
+            if group not in self.group_index:
+                new.append(group)
+        # Only its writer may add to an index.
+        index = GroupIndex([*self.groups, *new]) if new else self.group_index
+        return Placed(groups.freeze(), ports.freeze(), index)
 
 
 class PlacedPods:
     """The mutable side: what was handed out is copied before it is changed."""
 
-    def __init__(self, start: Placed | None = None) -> None:
-        self._groups: _Counts[PodGroup] = _Counts(start.groups if start else Layers())
-        self._ports: _Counts[HostPort] = _Counts(start.ports if start else Layers())
-        self._index = GroupIndex(start.groups if start else ())  # only one writer may add to an index
+    def __init__(self) -> None:
+        self._groups: _Counts[PodGroup] = _Counts(Layers())
+        self._ports: _Counts[HostPort] = _Counts(Layers())
+        self._index = GroupIndex()
         self._frozen: Placed | None = None
 
     def freeze(self) -> Placed:

@@ -1,7 +1,7 @@
 """The cluster at one moment, as read-only columns that any number of readers may share."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import ClassVar, NamedTuple, TypeVar, TypeVarTuple
 
@@ -16,6 +16,8 @@ from tradewind.cluster.table import Mask, NodeTable, Rows
 
 Amounts = NDArray[np.int64]
 Floats = NDArray[np.float64]
+
+_FEW = 8  # nodes, for which the columns of all nodes are not worth a copy
 
 Number = TypeVar("Number", np.int64, np.float64, np.bool_, np.intp)
 Parameters = TypeVarTuple("Parameters")
@@ -82,11 +84,15 @@ class Columns:
 
     supply: Supply
     free: Amounts  # (R, N) in the units of `allocatable`; negative where a node is overcommitted
+    changed: Mapping[int, Amounts] = field(default_factory=dict)  # (R,) each, in place of a column of `free`
 
     @cached_property
-    def requested(self) -> Amounts:
-        """(R, N) by the pods on the node."""
-        return frozen(self.supply.allocatable - self.free)
+    def merged(self) -> Amounts:
+        """(R, N) `free` with what has changed."""
+        merged = self.free.copy()
+        for row, amounts in self.changed.items():
+            merged[:, row] = amounts
+        return frozen(merged)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -111,12 +117,8 @@ class Nodes(Lasting):
         return frozen(self._cut(self.columns.supply.allocatable))
 
     @cached_property
-    def requested(self) -> Amounts:
-        return frozen(self._cut(self.columns.requested))
-
-    @cached_property
     def free(self) -> Amounts:
-        return frozen(self._cut(self.columns.free))
+        return frozen(self._cut_free(None))
 
     @cached_property
     def price(self) -> Floats:
@@ -137,7 +139,7 @@ class Nodes(Lasting):
     def free_of(self, resource: str) -> Amounts | None:
         """(N,) what is left of one resource: most rules look at few of many. None where no node has any."""
         row = self.resource_rows.get(resource)
-        return None if row is None else self._cut(self.columns.free[row])
+        return None if row is None else self._cut_free(row)
 
     def of_supply(
         self, make: Callable[[Supply, *Parameters], NDArray[Number]], *parameters: *Parameters
@@ -160,6 +162,19 @@ class Nodes(Lasting):
     def _named(self, rows: Rows) -> tuple[str, ...]:
         names = self.cluster.table.names
         return tuple([names[row] for row in rows.tolist()])
+
+    def _cut_free(self, resource: int | None) -> Amounts:
+        """One row, or all of them."""
+        columns = self.columns
+        few = len(self) <= _FEW
+        free = columns.free if few or not columns.changed else columns.merged
+        cut = self._cut(free if resource is None else free[resource])
+        if columns.changed and few:
+            cut = cut.copy()
+            for row in columns.changed.keys() & set(self.rows.tolist()):
+                amounts = columns.changed[row]
+                cut.T[self.rows == row] = amounts if resource is None else amounts[resource]
+        return cut
 
     def _cut(self, column: NDArray[Number]) -> NDArray[Number]:
         return column if self.rows is self.columns.supply.rows else column.take(self.rows, axis=-1)
@@ -187,14 +202,17 @@ class Snapshot:
         changed = [pod for pod in pods if pod.node_name in row_of and not pod.finished]
         if not changed:
             return self
-        free = self.nodes.free.copy()
+        columns = self.nodes.columns
+        free = {row: amounts.copy() for row, amounts in columns.changed.items()}
         for pod in changed:
-            column = free[:, row_of[pod.node_name]]
+            node_row = row_of[pod.node_name]
+            if node_row not in free:
+                free[node_row] = columns.free[:, node_row].copy()
             for resource, amount in pod.requests.items():
                 row = resource_rows.get(resource)  # None: no node has any, no rule asks
                 if row is not None:
-                    column[row] -= by * amount
-        columns = replace(self.nodes.columns, free=frozen(free))
+                    free[node_row][row] -= by * amount
+        columns = replace(columns, changed=free)
         cluster = replace(self.nodes.cluster, placed=self.nodes.cluster.placed.changed(changed, by))
         return replace(self, nodes=replace(self.nodes, columns=columns, cluster=cluster))
 
