@@ -1,4 +1,5 @@
 import json
+import math
 import os
 from pathlib import Path
 
@@ -66,11 +67,73 @@ def test_custom_pricing() -> None:
 
 
 def test_spot_advisor() -> None:
-    on_demand = from_csv("instance_type,on_demand_usd_h\nm5.large,0.1\n")
+    on_demand = from_csv("instance_type,region,price\nm5.large,us-east-1,0.1\nm5.large,eu-west-1,0.1\n")
     text = to_csv(from_spot_advisor(json.dumps(_ADVISOR), "Linux", on_demand))
     assert quote(text, ("m5.large", "", "spot"), "us-east-1") == pytest.approx((0.04, 0.04, 0.075))
     assert quote(text, ("m5.large", "", "spot"), "eu-west-1") == pytest.approx((0.03, 0.03, 0.025))
     assert quote(text, ("c5.large", "", "spot"), "us-east-1").interruption_rate == 0.25
+
+
+def test_spot_advisor_keeps_the_on_demand_rows() -> None:
+    """Else on-demand nodes have no price, and their estimate is all there is."""
+    on_demand = from_csv("instance_type,price\nm5.large,0.1\nm5.huge,5\n")
+    text = to_csv(from_spot_advisor(json.dumps(_ADVISOR), "Linux", on_demand, "us-east-1"))
+    assert quote(text, ("m5.large", "", "on-demand"), "us-east-1")[:2] == (0.1, 0.1)
+    assert quote(text, ("m5.huge", "", "on-demand"), "us-east-1").price == 5
+    assert quote(text, ("m5.large", "", "spot"), "us-east-1").price == pytest.approx(0.04)
+    assert math.isnan(quote(text, ("m5.large", "", "on-demand"), "eu-west-1").price)
+
+
+@pytest.mark.parametrize(
+    ("list_of_prices", "region", "message"),
+    [
+        pytest.param(
+            "instance_type,region,price\nm5.large,ap-south-1,0.1\n",
+            None,
+            "of ap-south-1, the Spot Advisor's list of eu-west-1, us-east-1",
+            id="prices of another region",
+        ),
+        pytest.param(
+            "instance_type,region,price\nm5.large,us-east-1,0.1\n",
+            "eu-west-1",
+            "of us-east-1, the Spot Advisor's list of eu-west-1",
+            id="prices of a region that was not asked for",
+        ),
+        pytest.param(
+            "instance_type,price\nm5.large,0.1\n",
+            None,
+            "say with --region",
+            id="prices of nobody knows where",
+        ),
+        pytest.param(
+            "instance_type,price\nm5.large,0.1\n",
+            "us-east-2",
+            "regions: eu-west-1, us-east-1",
+            id="not listed",
+        ),
+    ],
+)
+def test_prices_of_another_region_are_refused(list_of_prices: str, region: str | None, message: str) -> None:
+    with pytest.raises(PriceTableError, match=message):
+        from_spot_advisor(json.dumps(_ADVISOR), "Linux", from_csv(list_of_prices), region)
+
+
+def test_two_columns_are_on_demand_prices() -> None:
+    text = to_csv(from_csv("instance_type,price\nm5.large,0.1\n"))
+    assert quote(text, ("m5.large", "", "on-demand")).price == 0.1
+    assert math.isnan(quote(text, ("m5.large", "", "spot")).price)
+
+
+def test_savings_make_a_spot_price() -> None:
+    text = to_csv(from_csv("instance_type,on_demand_usd_h,spot_savings_pct\na,2,75\nb,2,0\n"))
+    assert quote(text, ("a", "", "spot")).price == 0.5  # 2 x (1 - 0.75)
+    assert math.isnan(quote(text, ("b", "", "spot")).price)
+
+
+@pytest.mark.parametrize("saved", ["-1", "101", "most"])
+def test_savings_beyond_all_are_an_error(saved: str) -> None:
+    with pytest.raises(PriceTableError, match=f'line 2, column spot_savings_pct: "{saved}"'):
+        from_csv(f"instance_type,on_demand_usd_h,spot_savings_pct\na,2,{saved}\n")
 
 
 def test_spot_advisor_without_prices_still_has_rates() -> None:

@@ -3,14 +3,17 @@ import math
 import threading
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from scoring.scorers.stability import Stability
 from tests.builders import NodeBuilder, cluster_of, node, pod
 from tradewind.cluster.objects import Node
 from tradewind.cluster.snapshot import Offer
+from tradewind.market.estimates import Estimates, Kind
 from tradewind.market.learned import Evidence
 from tradewind.market.market import Market
-from tradewind.market.pools import Pool, pool_of
+from tradewind.market.pools import Pool, Shape, pool_of
 from tradewind.market.quotes import Origin, Origins, Quote
 from tradewind.market.settings import MarketSettings
 from tradewind.market.table import PriceTable, csv_rows
@@ -20,6 +23,14 @@ _TABLE = PriceTable(
         "instance_type,capacity_type,price,median_price,interruption_rate\n"
         "m5.large,spot,0.04,0.035,0.15\nm5.large,on-demand,0.1,,\n"
     )
+)
+
+
+kinds = st.builds(
+    Kind,
+    st.sampled_from(["", "x", "y"]),
+    st.sampled_from(["spot", "on-demand"]),
+    st.builds(Shape, st.sampled_from([2000, 4000]), st.just(0), st.just(())),
 )
 
 
@@ -91,13 +102,28 @@ def test_a_label_tells_as_well_as_an_annotation() -> None:
             id="of its type",
         ),
         pytest.param(
-            [typed("a", "x", spot=False).price(5), typed("c", "y").cpu(4).price(9)], 9, id="of its shape"
+            [typed("a", "x", spot=False).price(50), typed("c", "y").cpu(4).price(9)], 9, id="of its shape"
+        ),
+        pytest.param(
+            [typed("a", "x", spot=False).price(5), typed("c", "y").cpu(4).price(9)],
+            5,
+            id="of its shape, but no dearer than its type on demand",
         ),
         pytest.param(
             [typed("a", "x", spot=False).price(5), typed("c", "y").cpu(16).price(9)],
-            5,
-            id="of its type on other terms",
+            5 * 0.34,
+            id="of its type on other terms, at the usual ratio",
         ),
+        pytest.param(
+            [
+                *(typed("a", "x", spot=False).price(5), typed("b", "y").cpu(16).price(2)),
+                typed("c", "y", spot=False).cpu(16).price(8),
+            ],
+            5 * 2 / 8,
+            id="at the ratio that a type has that is known on both",
+        ),
+        pytest.param([typed("a", "x").price(0), typed("b", "x").price(3)], 3, id="not of a free peer"),
+        pytest.param([typed("a", "x").price(0)], math.nan, id="free peers only"),
         pytest.param(
             [typed("a", "y").cpu(8).price(2), typed("b", "z").cpu(2).price(0.5)], 1, id="by the core"
         ),
@@ -111,6 +137,34 @@ def test_unknown_prices_are_estimated(similar: list[NodeBuilder], expected: floa
     assert offers[:, -1].tolist() == pytest.approx([expected, expected, 0.05, 0.0, 0.0], nan_ok=True)
     known = Origin.UNKNOWN if math.isnan(expected) else Origin.ESTIMATED
     assert market.origins("unknown") == Origins(known, known, Origin.ESTIMATED)
+
+
+@pytest.mark.parametrize(
+    ("listed", "expected"),
+    [
+        pytest.param("x,spot,1.7\n", 5, id="1.7 / 0.34, through the usual ratio"),
+        pytest.param("x,spot,1.7\ny,on-demand,0.5\n", 1.7, id="a peer's 0.5, but no cheaper than its spot"),
+    ],
+)
+def test_an_on_demand_node_is_never_estimated_at_a_spot_price(listed: str, expected: float) -> None:
+    """The spot price is in the table alone: no spot node of the type is there."""
+    market = Market(table=PriceTable(csv_rows("instance_type,capacity_type,price\n" + listed)))
+    nodes = [typed("unknown", "x", spot=False), typed("peer", "y", spot=False)]
+    assert market.offers([built.build() for built in nodes])[0, 0] == pytest.approx(expected)
+    assert market.origins("unknown").price is Origin.ESTIMATED
+
+
+@given(st.lists(st.tuples(kinds, st.floats(0, 100)), max_size=12), kinds)
+def test_estimates_keep_spot_below_on_demand(known: list[tuple[Kind, float]], kind: Kind) -> None:
+    estimates = Estimates(known)
+    spot, on_demand = kind._replace(capacity_type="spot"), kind._replace(capacity_type="on-demand")
+    priced = {each for each, price in known if price > 0}
+    low, high = estimates.price(spot), estimates.price(on_demand)
+    assert math.isnan(low) == math.isnan(high) == (not priced)
+    if kind.instance_type and spot in priced and on_demand not in priced:
+        assert high >= low
+    if kind.instance_type and on_demand in priced and spot not in priced:
+        assert low <= high
 
 
 def test_a_durable_node_is_not_taken_for_safe() -> None:
@@ -209,7 +263,9 @@ def test_a_new_table_counts_from_the_next_look() -> None:
     market = Market(table=_TABLE)
     nodes = [typed("a").build()]
     market.offers(nodes)
-    market.configure(MarketSettings(), PriceTable(csv_rows("instance_type,price\nm5.large,0.2\n")))
+    market.configure(
+        MarketSettings(), PriceTable(csv_rows("instance_type,capacity_type,price\nm5.large,spot,0.2\n"))
+    )
     assert market.offers(nodes)[0] == 0.2
 
 

@@ -9,7 +9,7 @@ from tradewind.market.pools import Pool
 from tradewind.market.quotes import Quote
 from tradewind.market.table import PriceTable, csv_rows, read
 
-_POOL = Pool("m5.large", "", "spot")
+_POOL, _DURABLE = Pool("m5.large", "", "spot"), Pool("m5.large", "", "on-demand")
 
 _TABLE = """\
 # what we pay
@@ -59,7 +59,7 @@ def test_regions() -> None:
 
 def test_a_row_for_one_node_beats_all_others() -> None:
     table = PriceTable(csv_rows("node,instance_type,price\n,m5.large,1\nn-7,,2\nn-[89],,3\n"))
-    found = [table.quote(node(name).build(), _POOL, "").price for name in ("n-1", "n-7", "n-8")]
+    found = [table.quote(node(name).build(), _DURABLE, "").price for name in ("n-1", "n-7", "n-8")]
     assert found == [1, 2, 3]
 
 
@@ -82,13 +82,14 @@ _AWS, _AZURE, _GCE = "aws:///us-1a/i-0Abc", "azure:///subscriptions/S/vm-0", "gc
 def test_a_provider_id(provider_id: str, row: str, same: bool) -> None:
     table = PriceTable(csv_rows(f"provider_id,instance_type,price\n,m5.large,1\n{row},,2\n"))
     known = node("n").field("spec", "providerID", value=provider_id or None).build()
-    assert table.quote(known, _POOL, "").price == (2 if same else 1)
+    assert table.quote(known, _DURABLE, "").price == (2 if same else 1)
 
 
 def test_a_label() -> None:
     table = PriceTable(csv_rows("label,instance_type,price\n,m5.large,1\nsku=gold,,2\nsku=s*,,3\n"))
     found = [
-        table.quote(node("n").label("sku", sku).build(), _POOL, "").price for sku in ("gold", "silver", "x")
+        table.quote(node("n").label("sku", sku).build(), _DURABLE, "").price
+        for sku in ("gold", "silver", "x")
     ]
     assert found == [2, 3, 1]
 
@@ -161,3 +162,17 @@ def test_broken_yaml(tmp_path: Path, text: str, message: str) -> None:
         read(tmp_path / "t.yaml")
     assert message in str(caught.value)
     assert "t.yaml" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("row", "on_demand", "spot"),
+    [
+        pytest.param("m5.large,,1,", 1, math.nan, id="left out: an on-demand price"),
+        pytest.param("m5.large,*,1,", 1, 1, id="either"),
+        pytest.param("m5.large,,1,0.2", 1, 1, id="with a rate, it is of spot nodes as well"),
+    ],
+)
+def test_a_price_without_a_capacity_type(row: str, on_demand: float, spot: float) -> None:
+    table = PriceTable(csv_rows(f"instance_type,capacity_type,price,interruption_rate\n{row}\n"))
+    found = [table.quote(node("n").build(), pool, "").price for pool in (_DURABLE, _POOL)]
+    assert found == pytest.approx([on_demand, spot], nan_ok=True)

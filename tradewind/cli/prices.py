@@ -9,7 +9,7 @@ from pathlib import Path
 from tradewind.errors import PriceTableError
 from tradewind.market.imports import from_csv, from_spot_advisor, to_csv
 from tradewind.market.pools import ON_DEMAND
-from tradewind.market.table import Row
+from tradewind.market.table import UNSAID, Row
 
 
 def add(command: argparse.ArgumentParser) -> None:
@@ -28,6 +28,7 @@ def add(command: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="for a Spot Advisor JSON, which lists savings only: a CSV with the on-demand prices",
     )
+    action.add_argument("--region", help="of a Spot Advisor JSON: this region only (default: all)")
     action.add_argument("--system", default="Linux", help="of a Spot Advisor JSON (default: %(default)s)")
     action.set_defaults(run=run)
 
@@ -50,7 +51,7 @@ def _rows(options: argparse.Namespace) -> Sequence[Row]:
         raise PriceTableError(f"{options.file}: {error}") from error
     on_demand = _on_demand(options.on_demand) if options.on_demand else ()
     try:
-        return from_spot_advisor(text, options.system, on_demand)
+        return from_spot_advisor(text, options.system, on_demand, options.region)
     except PriceTableError as error:
         raise PriceTableError(f"{options.file}: {error}") from error
 
@@ -60,7 +61,7 @@ def _on_demand(path: Path) -> Sequence[Row]:
         rows = from_csv(_read(path))
     except PriceTableError as error:
         raise PriceTableError(f"{path}: {error}") from error
-    return [row for row in rows if row.key.capacity_type in {ON_DEMAND, "*"}]
+    return [row for row in rows if row.key.capacity_type in {ON_DEMAND, "*", UNSAID}]
 
 
 def _read(path: Path) -> str:

@@ -41,6 +41,13 @@ class Facts:
     listing: Listing  # that `listed` is from
     listed: Quote
 
+    @property
+    def other_terms(self) -> float:
+        """What the table says that the node would cost on the other terms, NaN where it says nothing."""
+        kind = self.kind.other_terms
+        pool = self.pool._replace(capacity_type=kind.capacity_type)
+        return self.listing.quote(self.node, pool, self.region).price
+
 
 def facts_of(node: Node, listing: Listing, before: Facts | None, refusals: Refusals) -> Facts:
     """`before` itself, where neither the node nor the listing has changed since."""

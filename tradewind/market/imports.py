@@ -18,7 +18,7 @@ import msgspec
 from tradewind.errors import PriceTableError
 from tradewind.market.pools import INSTANCE_TYPE_LABELS, ON_DEMAND, SPOT
 from tradewind.market.quotes import LARGEST, MAX_DOLLARS_AN_HOUR, Quote, number
-from tradewind.market.table import COLUMNS, Key, Row, raise_errors
+from tradewind.market.table import COLUMNS, UNSAID, Key, Row, raise_errors
 
 # Our column to the names that it has elsewhere, in lower case.
 _ALIASES = {
@@ -39,7 +39,7 @@ _IDENTITIES = {"metadata.name": "node", "spec.providerID": "provider_id"}
 # A bucket's rate is its middle. The last one is open: 25 % for "over 20 %".
 _LABEL = re.compile(r"\s*(?:>\s*(?P<above>[\d.]+)|(?:<|(?P<from>[\d.]+)\s*-)\s*(?P<to>[\d.]+))\s*%?\s*")
 _BEYOND_OPEN_BUCKET = 0.05
-_ALL_PERCENT = 100
+_ALL_PERCENT = 100.0
 
 
 class _Line(NamedTuple):
@@ -67,32 +67,67 @@ def from_csv(text: str) -> list[Row]:
     return _collected(lines, lambda line: _plain(line, columns))
 
 
-def from_spot_advisor(text: str, system: str, on_demand: Sequence[Row] = ()) -> list[Row]:
-    """Rates of all regions; prices too if the on-demand ones are given, because only savings are listed."""
+def from_spot_advisor(
+    text: str, system: str, on_demand: Sequence[Row] = (), region: str | None = None
+) -> list[Row]:
+    """Rates of all regions or of one; prices too if the on-demand ones are given: only savings are listed."""
     try:
         document = msgspec.json.decode(text, type=_Advisor)
     except msgspec.DecodeError as error:
         raise PriceTableError(f"{_place(text, error)}{error}") from error
+    advice = [each for each in document.all(system) if region in {None, each.region}]
+    if not advice:
+        known = ", ".join(sorted(document.spot_advisor))
+        where = f" in {region}" if region else ""
+        raise PriceTableError(f"spot_advisor lists nothing for the system {system}{where}; regions: {known}")
+    full = _full_prices(on_demand, {each.region for each in advice}, region)
     rates = {bucket.index: bucket.rate for bucket in document.ranges}
-    prices = {(row.key.instance_type, row.key.region): row.quote.price for row in on_demand}
     errors: list[str] = []
     rows: list[Row] = []
-    for region, name, advice in document.all(system):
-        rate = rates.get(advice.r)
-        place = f"spot_advisor.{region}.{system}.{name}"
+    for each in advice:
+        rate = rates.get(each.advice.r)
         if rate is None:
-            errors.append(f"{place}.r: {advice.r} is no range with a label such as 5-10%")
-        elif not 0 <= advice.s <= _ALL_PERCENT:
-            errors.append(f"{place}.s: {advice.s} is not a percentage")
+            errors.append(f"{each.place}.r: {each.advice.r} is no range with a label such as 5-10%")
+        elif not 0 <= each.advice.s <= _ALL_PERCENT:
+            errors.append(f"{each.place}.s: {each.advice.s} is not a percentage")
         else:
-            full = prices.get((name, region), prices.get((name, "*"), math.nan))
-            price = full * (1 - advice.s / _ALL_PERCENT)
-            key = Key(instance_type=name, region=region, capacity_type=SPOT)
+            price = full.get((each.name, each.region), math.nan) * (1 - each.advice.s / _ALL_PERCENT)
+            key = Key(instance_type=each.name, region=each.region, capacity_type=SPOT)
             rows.append(Row(key, Quote(price, price, rate)))
     raise_errors(errors)
-    if not rows:
-        raise PriceTableError(f"spot_advisor lists nothing for the system {system}")
-    return rows
+    return [*rows, *_kept(full)]
+
+
+def _full_prices(
+    on_demand: Sequence[Row], advised: set[str], region: str | None
+) -> Mapping[tuple[str, str], float]:
+    """By type and region; a list without regions is of the one region that is asked for."""
+    if not on_demand:
+        return {}
+    listed = {row.key.region for row in on_demand} - {"*"}
+    if listed and not listed & advised:
+        raise PriceTableError(
+            f"the on-demand prices are of {', '.join(sorted(listed))}, "
+            f"the Spot Advisor's list of {', '.join(sorted(advised))}"
+        )
+    if not listed and len(advised) > 1:
+        raise PriceTableError(
+            "the on-demand prices have no column region and the Spot Advisor lists "
+            f"{len(advised)} regions; say with --region which one the prices are of"
+        )
+    (only,) = advised if len(advised) == 1 else (region or "*",)
+    found = {
+        (row.key.instance_type, only if row.key.region == "*" else row.key.region): row.quote.price
+        for row in on_demand
+    }
+    return {key: price for key, price in found.items() if key[1] in advised}
+
+
+def _kept(full: Mapping[tuple[str, str], float]) -> list[Row]:
+    return [
+        Row(Key(instance_type=name, region=region, capacity_type=ON_DEMAND), Quote(price, price))
+        for (name, region), price in full.items()
+    ]
 
 
 def to_csv(rows: Sequence[Row]) -> str:
@@ -101,9 +136,8 @@ def to_csv(rows: Sequence[Row]) -> str:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(COLUMNS)
     for key, quote in sorted(rows):
-        writer.writerow(
-            [*(text if text != "*" else "" for text in key), *(_written(value) for value in quote)]
-        )
+        named = [text if text != "*" else "" for text in key[:-1]]
+        writer.writerow([*named, key.capacity_type, *(_written(value) for value in quote)])
     return out.getvalue()
 
 
@@ -130,10 +164,17 @@ class _Advisor(msgspec.Struct):
     ranges: list[_Bucket]
     spot_advisor: dict[str, dict[str, dict[str, _Advice]]]
 
-    def all(self, system: str) -> Iterator[tuple[str, str, _Advice]]:
+    def all(self, system: str) -> Iterator["_Advised"]:
         for region, systems in self.spot_advisor.items():
             for name, advice in systems.get(system, {}).items():
-                yield region, name, advice
+                yield _Advised(region, name, advice, f"spot_advisor.{region}.{system}.{name}")
+
+
+class _Advised(NamedTuple):
+    region: str
+    name: str
+    advice: _Advice
+    place: str
 
 
 def _place(text: str, error: Exception) -> str:
@@ -193,17 +234,17 @@ def _plain(line: _Line, columns: Mapping[str, str]) -> Iterator[Row]:
     if cell("on_demand"):
         price = value("on_demand")
         yield Row(key._replace(capacity_type=ON_DEMAND), Quote(price, price))
-    # Nothing is saved where nothing is offered.
-    if cell("spot") and not ("savings" in columns and _value(line, columns["savings"], 100.0) == 0):
-        price = value("spot")
+    saved = value("savings", _ALL_PERCENT)
+    price = value("spot") if cell("spot") else value("on_demand") * (1 - saved / _ALL_PERCENT)
+    if price == price and saved != 0:  # noqa: PLR0124  not NaN; and nothing is saved where nothing is offered
         yield Row(key._replace(capacity_type=SPOT), Quote(price, price, rate))
     if cell("price"):
         terms = cell("capacity_type").lower().replace("_", "-")
         if terms not in {"", SPOT, ON_DEMAND}:
             raise line.error(columns["capacity_type"], f'"{terms}" is neither spot nor on-demand')
-        yield Row(
-            key._replace(capacity_type=terms or "*"), Quote(value("price"), value("median_price"), rate)
-        )
+        if not terms:
+            terms = UNSAID if math.isnan(rate) else "*"
+        yield Row(key._replace(capacity_type=terms), Quote(value("price"), value("median_price"), rate))
 
 
 def _custom_pricing(line: _Line) -> Iterator[Row]:
@@ -237,7 +278,7 @@ def _value(line: _Line, column: str, largest: float) -> float:
 
 
 def _named(key: Key) -> str:
-    return " ".join(text for text in key if text != "*")
+    return " ".join(text for text in key if text not in {"*", UNSAID})
 
 
 def _written(value: float) -> str:

@@ -10,7 +10,6 @@ import numpy as np
 
 from tradewind.cluster.objects import Node
 from tradewind.cluster.snapshot import Floats, Offer
-from tradewind.market.estimates import Estimates
 from tradewind.market.facts import Facts, Listing, facts_of
 from tradewind.market.learned import Evidence, Sighting, State
 from tradewind.market.notices import leaves_by_choice
@@ -98,8 +97,7 @@ class Market:
         told = sources.told(facts)
         unknown = told.origins[0] == UNKNOWN
         if unknown.any():
-            prices = zip(facts, told.values[0].tolist(), unknown.tolist(), strict=True)
-            estimates = Estimates((each.kind, price) for each, price, missing in prices if not missing)
+            estimates = sources.estimated_from(facts, told)
             sources = replace(sources, estimates=estimates)
             self._replace(news=False, estimates=estimates)
         terms = sources.settle(facts, told)

@@ -7,6 +7,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 from pydantic.alias_generators import to_camel
 
 from tradewind.cluster.selectors import parse_selector
+from tradewind.market.estimates import SPOT_PRICE_RATIO
 from tradewind.market.offers import SPOT_INTERRUPTION_RATE
 
 Rate = Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)]
@@ -75,6 +76,13 @@ class LearnedSettings(_Settings):
 
 
 class MarketSettings(_Settings):
+    spot_price_ratio: float = Field(
+        default=SPOT_PRICE_RATIO,
+        gt=0,
+        le=1,
+        allow_inf_nan=False,
+        description="spot to on-demand price, for estimates where no type is known on both terms",
+    )
     table: Path | None = Field(default=None, description="CSV or YAML, beside the configuration if relative")
     discounts: tuple[Discount, ...] = ()
     priors: Priors = Priors()

@@ -2,11 +2,13 @@
 
 A row names a node, its provider ID, a label, an instance type, a zone, a region, a capacity type, or several
 of these; what it leaves out, or gives as `*`, may be anything, and patterns such as `m5.*` are allowed. For
-each value the most exact row counts that gives it. A table is taken whole or refused whole.
+each value the most exact row counts that gives it. A price without a capacity type is an on-demand price, as
+in any list of two columns; `*` says that it holds for both. A table is taken whole or refused whole.
 """
 
 import csv
 import io
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -24,7 +26,6 @@ _MOST_SHOWN = 10  # errors
 _LABEL = re.compile(r"|\*|[^*?\[=]+=.*")  # only the value may be a pattern
 
 _CAPACITY_TYPES = {
-    "": "*",
     "*": "*",
     "spot": SPOT,
     "preemptible": SPOT,
@@ -33,6 +34,9 @@ _CAPACITY_TYPES = {
     "ondemand": ON_DEMAND,
     "reserved": ON_DEMAND,
 }
+
+
+UNSAID = ""
 
 
 class Key(NamedTuple):
@@ -44,7 +48,7 @@ class Key(NamedTuple):
     instance_type: str = "*"
     zone: str = "*"
     region: str = "*"
-    capacity_type: str = "*"
+    capacity_type: str = "*"  # UNSAID: of on-demand nodes
 
 
 class Row(NamedTuple):
@@ -203,7 +207,7 @@ def _wrong(cells: Mapping[str, str]) -> Iterator[str]:
                 number(text, getattr(LARGEST, name))
             except ValueError:
                 yield f'column {name}: "{text}" is not a number from 0 to {getattr(LARGEST, name):g}'
-        elif name == "capacity_type" and text.strip().lower() not in _CAPACITY_TYPES:
+        elif name == "capacity_type" and text.strip() and text.strip().lower() not in _CAPACITY_TYPES:
             yield f'column {name}: "{text}" is neither spot nor on-demand'
         elif name == "label" and not _LABEL.fullmatch(text.strip()):
             yield f'column {name}: "{text}" is not a label such as team=shop'
@@ -211,10 +215,17 @@ def _wrong(cells: Mapping[str, str]) -> Iterator[str]:
 
 def _row(cells: Mapping[str, str]) -> Row:
     key = {name: cells.get(name, "").strip() or "*" for name in Key._fields}
-    key["capacity_type"] = _CAPACITY_TYPES[key["capacity_type"].lower()]
     key["provider_id"] = key["provider_id"].lower()
-    values = {name: float(cells[name]) for name in Quote._fields if cells.get(name, "").strip()}
-    return Row(Key(**key), Quote(**values))
+    quote = Quote(**{name: float(cells[name]) for name in Quote._fields if cells.get(name, "").strip()})
+    terms = cells.get("capacity_type", "").strip().lower()
+    key["capacity_type"] = _CAPACITY_TYPES[terms] if terms else _unsaid(Key(**key), quote)
+    return Row(Key(**key), quote)
+
+
+def _unsaid(key: Key, quote: Quote) -> str:
+    """A row that picks nodes means them on whatever terms, and so does one that has a rate."""
+    of_pools = all(getattr(key, field) == "*" for field in _OF_NODES)
+    return UNSAID if of_pools and math.isnan(quote.interruption_rate) else "*"
 
 
 def _is_pattern(text: str) -> bool:
@@ -222,6 +233,8 @@ def _is_pattern(text: str) -> bool:
 
 
 def _matches(key: Key, names: _Names) -> bool:
+    if key.capacity_type == UNSAID:
+        key = key._replace(capacity_type=ON_DEMAND)
     return all(
         pattern == "*" or any(fnmatchcase(name, pattern) for name in names[field])
         for field, pattern in zip(Key._fields, key, strict=True)
@@ -230,4 +243,4 @@ def _matches(key: Key, names: _Names) -> bool:
 
 def _exactness(key: Key) -> tuple[int, ...]:
     """Field by field: named, a pattern (the longer the better), anything."""
-    return tuple(0 if text == "*" else len(text) if _is_pattern(text) else 1000 for text in key)
+    return tuple(0 if text in {"*", UNSAID} else len(text) if _is_pattern(text) else 1000 for text in key)

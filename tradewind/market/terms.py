@@ -82,6 +82,17 @@ class Sources:
             values[news], codes[news] = said[news], code
         return Told(values, codes)
 
+    def estimated_from(self, facts: Sequence[Facts], told: Told) -> Estimates:
+        """From nodes of known price, and from what the table says of the others' types on other terms."""
+        known = [
+            (each.kind, each.other_terms if math.isnan(price) else price, math.isnan(price))
+            for each, price in zip(facts, told.values[0].tolist(), strict=True)
+        ]
+        return Estimates(
+            ((kind.other_terms if other else kind, price) for kind, price, other in known),
+            self.settings.spot_price_ratio,
+        )
+
     def settle(self, facts: Sequence[Facts], told: Told) -> Terms:
         """Fill what no source told, and add what was learned and what is about to happen."""
         price, median_price, rate = told.values
