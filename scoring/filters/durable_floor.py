@@ -2,6 +2,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
+from scoring.filters.node_affinity import names_one_node
 from scoring.rules import Mask, everyone
 from tradewind.cluster.objects import ANNOTATION_PREFIX, Pod
 from tradewind.cluster.snapshot import Nodes
@@ -9,6 +10,9 @@ from tradewind.cluster.snapshot import Nodes
 MIN = ANNOTATION_PREFIX + "durable-min"
 SHARE = ANNOTATION_PREFIX + "durable-share"
 STRICT = ANNOTATION_PREFIX + "durable-strict"
+
+# A DaemonSet chooses its pods' nodes, and a mirror pod belongs to the node whose kubelet runs it.
+_CHOOSING_THE_NODE = frozenset({"DaemonSet", "Node"})
 
 
 class _Floor(NamedTuple):
@@ -22,11 +26,15 @@ class _Floor(NamedTuple):
 
 @dataclass(frozen=True)
 class DurableFloor:
-    """Of one workload at least `min` replicas, and `share` of all of them, are on durable nodes.
+    """At least `min` replicas of a workload, and `share` of all of them, are on durable nodes.
 
-    While the pods of the same controller that are placed already fall short, spot nodes are closed to the
-    next one. Where the cluster has no durable node at all the floor gives way, unless it is strict: a pod on
-    a spot node beats a pod on none. Annotations of the pod go before the parameters.
+    While too few of those that are placed are on durable nodes, spot nodes are closed to the next one. In a
+    rollout the floor must hold for all replicas together, and for those of the pod's own ReplicaSet alone,
+    which are what remains when the rollout is over.
+
+    A pod whose node is fixed has no floor: DaemonSet and mirror pods, and those that name one node. Where the
+    cluster has no durable node at all the floor gives way, unless it is strict: a pod on a spot node beats a
+    pod on none. The pod's annotations override the parameters.
     """
 
     name: ClassVar[str] = "durable_floor"
@@ -44,21 +52,18 @@ class DurableFloor:
             raise ValueError(f"share: {self.share} is not within 0 and 1")
 
     def feasible(self, pod: Pod, nodes: Nodes) -> Mask:
-        if pod.owner is None:
-            return everyone(len(nodes))
         floor = self._of(pod)
-        if not (floor.min or floor.share):
+        if not floor.replicas(1) or not _movable(pod):
             return everyone(len(nodes))
         if not floor.strict and not nodes.cluster.durable.any():
             return everyone(len(nodes))
-        durable, total = _replicas(pod.owner.uid, nodes)
-        if durable >= floor.replicas(total + 1):
+        if all(durable >= floor.replicas(total + 1) for durable, total in _replicas(pod, nodes)):
             return everyone(len(nodes))
         return nodes.durable
 
     def required(self, pod: Pod, total: int) -> int:
-        """How many of the `total` replicas of the pod's workload must be on durable nodes."""
-        return self._of(pod).replicas(total)
+        """How many of `total` replicas of the pod's workload, or of its ReplicaSet, must be on durable nodes."""
+        return self._of(pod).replicas(total) if _movable(pod) else 0
 
     def _of(self, pod: Pod) -> _Floor:
         own = pod.annotations
@@ -77,13 +82,27 @@ def _number(text: str | None, default: float, largest: float) -> float:
     return number if 0 <= number <= largest and math.isfinite(number) else default
 
 
-def _replicas(owner_uid: str, nodes: Nodes) -> tuple[int, int]:
-    """How many pods of the controller are on durable nodes, and on nodes at all; leaving ones don't count."""
+def _movable(pod: Pod) -> bool:
+    """Whether the pod has a controller, and may go to more than one node."""
+    return pod.owner is not None and pod.owner.kind not in _CHOOSING_THE_NODE and not names_one_node(pod)
+
+
+class _Replicas(NamedTuple):
+    durable: int
+    total: int
+
+
+def _replicas(pod: Pod, nodes: Nodes) -> tuple[_Replicas, _Replicas]:
+    """Of the pod's workload, and of its own controller; pods that are being deleted don't count."""
     cluster = nodes.cluster
-    durable = total = 0
-    for group in cluster.groups_of_owner(owner_uid):
-        if not group.deleting:
-            rows, counts = cluster.counts(group)
-            durable += int(counts[cluster.durable[rows]].sum())
-            total += int(counts.sum())
-    return durable, total
+    owner_uid = pod.owner.uid if pod.owner else ""
+    durable = total = own_durable = own_total = 0
+    for group in cluster.groups_of_workload(pod.workload):
+        if group.deleting:
+            continue
+        rows, counts = cluster.counts(group)
+        placed, safe = int(counts.sum()), int(counts[cluster.durable[rows]].sum())
+        durable, total = durable + safe, total + placed
+        if group.owner_uid == owner_uid:
+            own_durable, own_total = own_durable + safe, own_total + placed
+    return _Replicas(durable, total), _Replicas(own_durable, own_total)

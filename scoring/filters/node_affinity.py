@@ -10,6 +10,7 @@ from tradewind.cluster.table import NodeTable
 from tradewind.cluster.wire import NodeSelectorTerm, Requirement
 
 _NAME_FIELD = "metadata.name"
+_HOSTNAME = "kubernetes.io/hostname"
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,25 @@ def accepted(pod: Pod, table: NodeTable) -> Mask:
             any_term |= _matching(term, table)
         mask &= any_term
     return mask
+
+
+def names_one_node(pod: Pod) -> bool:
+    """Whether the pod's node selector or every term of its node affinity names the same one node."""
+    if _HOSTNAME in pod.node_selector:
+        return True
+    named = {_named_by(term) for term in pod.node_terms or ()}
+    return len(named) == 1 and None not in named
+
+
+def _named_by(term: NodeSelectorTerm) -> str | None:
+    """The name of the only node that can match, where the term says it."""
+    fields = ((field, _NAME_FIELD) for field in term.match_fields or ())
+    expressions = ((expression, _HOSTNAME) for expression in term.match_expressions or ())
+    for requirement, key in (*fields, *expressions):
+        values = requirement.values or ()
+        if requirement.key == key and requirement.operator == "In" and len(values) == 1:
+            return values[0]
+    return None
 
 
 def _matching(term: NodeSelectorTerm, table: NodeTable) -> Mask:

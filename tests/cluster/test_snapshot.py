@@ -55,16 +55,16 @@ def test_pods_added_and_taken_away_again_leave_the_cluster_as_it_was() -> None:
     assert back.nodes.cluster.placed.ports == {}
 
 
-def test_the_groups_of_a_controller_are_those_whose_pods_are_there() -> None:
+def test_the_groups_of_a_workload_are_those_whose_pods_are_there() -> None:
     old = pod("old").owner("ReplicaSet", "web", "1").label("hash", "a").on("a")
     new = pod("new").owner("ReplicaSet", "web", "1").label("hash", "b").on("a")
     other = pod("other").owner("ReplicaSet", "db", "2").on("a")
     snapshot = cluster_of([node("a")], [old, new, other, pod("lone").on("a")])
-    hashes = [dict(group.labels)["hash"] for group in snapshot.nodes.cluster.groups_of_owner("1")]
+    hashes = [dict(group.labels)["hash"] for group in snapshot.nodes.cluster.groups_of_workload("1")]
     assert sorted(hashes) == ["a", "b"]
     left = snapshot.without([old.build()]).nodes.cluster
-    assert [group.labels for group in left.groups_of_owner("1")] == [(("hash", "b"),)]
-    assert not left.groups_of_owner("3")
+    assert [group.labels for group in left.groups_of_workload("1")] == [(("hash", "b"),)]
+    assert not left.groups_of_workload("3")
 
 
 @given(case=cases(), chosen=st.sets(st.integers(0, 3)), rows=st.lists(st.integers(0, 3), max_size=12))

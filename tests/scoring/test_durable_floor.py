@@ -1,7 +1,7 @@
 import pytest
 
 from scoring.filters.durable_floor import MIN, SHARE, STRICT, DurableFloor
-from tests.builders import NodeBuilder, PodBuilder, cluster_of, node, pod
+from tests.builders import NodeBuilder, PodBuilder, cluster_of, expression, node, pod
 
 _SPOT = ("karpenter.sh/capacity-type", "spot")
 _BOTH = [node("durable"), node("spot").label(*_SPOT)]
@@ -74,3 +74,77 @@ def test_other_workloads_and_leaving_pods_do_not_count() -> None:
     other = pod("api").owner("ReplicaSet", "api", "uid-api").on("durable")
     leaving = replicas(1, 0)[0].field("metadata", "deletionTimestamp", value="2026-01-01T00:00:00Z")
     assert feasible(DurableFloor(min=1), [other, leaving], _WANTED) == ["durable"]
+
+
+_NAMED = expression("metadata.name", "In", "spot")
+_HOSTNAME = expression("kubernetes.io/hostname", "In", "spot")
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        pytest.param(pod("w").owner("DaemonSet", "cni", "uid-cni"), id="of a DaemonSet"),
+        pytest.param(pod("w").owner("Node", "spot", "uid-spot"), id="a static pod's mirror"),
+        pytest.param(_WANTED.node_term(fields=[_NAMED]), id="affinity to the node's name"),
+        pytest.param(_WANTED.node_term(_HOSTNAME), id="affinity to one hostname"),
+        pytest.param(_WANTED.node_selector("kubernetes.io/hostname", "spot"), id="selector of one hostname"),
+        pytest.param(
+            _WANTED.node_term(_HOSTNAME).node_term(fields=[_NAMED]), id="either term names the node"
+        ),
+    ],
+)
+def test_a_pod_whose_node_is_fixed_has_no_floor(wanted: PodBuilder) -> None:
+    assert feasible(DurableFloor(min=1, strict=True), [], wanted) == ["durable", "spot"]
+    assert DurableFloor(min=1).required(wanted.build(), 4) == 0
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        pytest.param(
+            _WANTED.node_term(expression("kubernetes.io/hostname", "In", "spot", "durable")),
+            id="one of two hostnames",
+        ),
+        pytest.param(
+            _WANTED.node_term(_HOSTNAME).node_term(expression("zone", "In", "a")), id="or any node of a zone"
+        ),
+        pytest.param(
+            _WANTED.node_term(fields=[expression("metadata.name", "NotIn", "durable")]), id="all but one"
+        ),
+    ],
+)
+def test_a_pod_with_a_choice_of_nodes_has_a_floor(wanted: PodBuilder) -> None:
+    assert feasible(DurableFloor(min=1), [], wanted) == ["durable"]
+
+
+def of_rollout(name: str, revision: str) -> PodBuilder:
+    owned = pod(name).owner("ReplicaSet", f"web-{revision}", f"uid-{revision}")
+    return owned.label("pod-template-hash", revision)
+
+
+def rollout(revision: str, durable: int, spot: int) -> list[PodBuilder]:
+    places = ["durable"] * durable + ["spot"] * spot
+    return [of_rollout(f"web-{revision}-{i}", revision).on(place) for i, place in enumerate(places)]
+
+
+@pytest.mark.parametrize(
+    ("rule", "old", "new", "spot_is_open"),
+    [
+        # durable, spot of the old and the new ReplicaSet; then the new pod
+        pytest.param(DurableFloor(min=2), (2, 6), (0, 0), False, id="0 of 2 would be left"),
+        pytest.param(DurableFloor(min=2), (2, 6), (2, 0), True, id="2 of 2 are left"),
+        pytest.param(DurableFloor(min=2), (0, 3), (2, 0), True, id="2 of 2, all of the new"),
+        # old and new together: 2 + 1 of 4 + 1 + 1 = 6, a half is 3; the new alone: 1 of 2, a half is 1
+        pytest.param(DurableFloor(share=0.5), (2, 2), (1, 0), True, id="3 of 6"),
+        # 1 + 1 of 6 fall short of 3, though of the new alone 1 of 2 is enough
+        pytest.param(DurableFloor(share=0.5), (1, 3), (1, 0), False, id="2 of 6: the old fall short"),
+        # 4 + 1 of 8 are more than a half, but of the new alone 1 of 3 is less than 1.5
+        pytest.param(DurableFloor(share=0.5), (4, 1), (1, 1), False, id="5 of 8, but 1 of 3 would be left"),
+    ],
+)
+def test_a_rollout_keeps_the_floor_now_and_when_the_old_replicas_are_gone(
+    rule: DurableFloor, old: tuple[int, int], new: tuple[int, int], spot_is_open: bool
+) -> None:
+    placed = [*rollout("aaa", *old), *rollout("bbb", *new)]
+    expected = ["durable", "spot"] if spot_is_open else ["durable"]
+    assert feasible(rule, placed, of_rollout("web-new", "bbb")) == expected

@@ -17,6 +17,7 @@ class PodGroup(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
     labels: tuple[_Pair, ...]
     anti_affinity: tuple[PodTerm, ...]
     owner_uid: str
+    workload: str
     deleting: bool
 
 
@@ -30,7 +31,7 @@ class GroupIndex:
     def __init__(self, groups: Iterable[PodGroup] = ()) -> None:
         self._known: dict[PodGroup, None] = {}
         self._by_namespace: dict[str, list[PodGroup]] = {}
-        self._by_owner: dict[str, list[PodGroup]] = {}
+        self._by_workload: dict[str, list[PodGroup]] = {}
         self._by_label: dict[_Pair, list[PodGroup]] = {}
         self._repelling: dict[_Pair | None, dict[PodTerm, list[PodGroup]]] = {}
         for group in groups:
@@ -41,7 +42,7 @@ class GroupIndex:
             return
         self._known[group] = None
         self._by_namespace.setdefault(group.namespace, []).append(group)
-        self._by_owner.setdefault(group.owner_uid, []).append(group)
+        self._by_workload.setdefault(group.workload, []).append(group)
         for pair in group.labels:
             self._by_label.setdefault(pair, []).append(group)
         for term in group.anti_affinity:
@@ -71,9 +72,9 @@ class GroupIndex:
         fewest = min(narrowed, key=lambda lists: sum(map(len, lists)))
         return [group for groups in fewest for group in groups]
 
-    def of_owner(self, uid: str) -> Sequence[PodGroup]:
-        """All groups of the pods of this controller, and some of which there are no pods any more."""
-        return self._by_owner.get(uid, ())
+    def of_workload(self, workload: str) -> Sequence[PodGroup]:
+        """All groups of the pods of this workload, and some of which there are no pods any more."""
+        return self._by_workload.get(workload, ())
 
     def repelling(self, labels: Mapping[str, str]) -> Iterator[tuple[PodTerm, Sequence[PodGroup]]]:
         """Anti-affinity terms that can match a pod of these labels, with the groups that have them."""

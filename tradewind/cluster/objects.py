@@ -25,6 +25,7 @@ from tradewind.cluster.wire import (
     Taint,
     Toleration,
 )
+from tradewind.cluster.workloads import workload_of
 from tradewind.errors import UnreadableObjectError
 from tradewind.kube.objects import UNREADABLE, read_identity
 
@@ -73,6 +74,7 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
     priority: int = 0
     priority_class: str = ""
     owner: OwnerReference | None = None  # the controller
+    workload: str = ""  # the top controller, as far as it is known; "" without one
     created: str = ""  # RFC 3339, sorts by time
     finished: bool = False
     deleting: bool = False
@@ -228,6 +230,7 @@ def _read_alike(metadata: Metadata, spec: PodSpec, status: PodStatus, ports: fro
     labels = _read_labels(metadata.labels)
     unmerged = {} if metadata.creation_timestamp else labels  # stored by the API server, or from a file
     sizes = pod_sizes(spec, status)
+    owner = _read_owner(metadata.owner_references)
     affinity = read_affinity(spec.affinity, namespace, unmerged)
     return Pod(
         namespace=namespace,
@@ -239,7 +242,8 @@ def _read_alike(metadata: Metadata, spec: PodSpec, status: PodStatus, ports: fro
         limits=sizes.limits,
         priority=spec.priority or 0,
         priority_class=sys.intern(spec.priority_class_name or ""),
-        owner=_read_owner(metadata.owner_references),
+        owner=owner,
+        workload=sys.intern(workload_of(owner, namespace, labels)),
         node_selector=_read_node_selector(spec.node_selector),
         node_terms=affinity.node_terms,
         tolerations=_read_tolerations(spec.tolerations),

@@ -102,5 +102,6 @@ def group_of(pod: Pod) -> PodGroup:
         labels=tuple(sorted(pod.labels.items())),
         anti_affinity=pod.anti_affinity,
         owner_uid=pod.owner.uid if pod.owner else "",
+        workload=pod.workload,
         deleting=pod.deleting,
     )

@@ -43,10 +43,10 @@ class Cluster:
     placed: Placed
     namespaces: Mapping[str, Namespace]
 
-    def groups_of_owner(self, uid: str) -> Sequence[PodGroup]:
-        """The groups of the pods of this controller."""
+    def groups_of_workload(self, workload: str) -> Sequence[PodGroup]:
+        """The groups of the pods of this workload."""
         groups = self.placed.groups
-        return [group for group in self.placed.group_index.of_owner(uid) if group in groups]
+        return [group for group in self.placed.group_index.of_workload(workload) if group in groups]
 
     def namespace_labels(self, namespace: str) -> Mapping[str, str]:
         known = self.namespaces.get(namespace)

@@ -12,6 +12,7 @@ from scoring.filters.taints import tolerable
 from scoring.policy import Policy
 from scoring.topology import matching, tally, widened
 from tradewind.cluster.constraints import PodTerm, Spread
+from tradewind.cluster.groups import PodGroup
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.selectors import matches
 from tradewind.cluster.snapshot import Cluster, Nodes
@@ -241,22 +242,35 @@ def _floor_rule(policy: Policy) -> DurableFloor | None:
 def _floors(nodes: Nodes, groups: Sequence[Group]) -> Iterator[Floor]:
     if not nodes.durable.any():
         return
-    cluster = nodes.cluster
-    seen: set[str] = set()
+    codes = np.where(nodes.cluster.durable, 0, 1)
+    seen: set[tuple[frozenset[int], tuple[PodGroup, ...]]] = set()
     for group in groups:
-        owner = group.pod.owner
         rule = _floor_rule(group.policy)
-        if owner is None or rule is None or owner.uid in seen or not has_floor(group.pod, group.policy):
+        if rule is None or not has_floor(group.pod, group.policy):
             continue
-        seen.add(owner.uid)
-        classes = [i for i, each in enumerate(groups) if each.pod.owner and each.pod.owner.uid == owner.uid]
-        placed = [each for each in cluster.groups_of_owner(owner.uid) if not each.deleting]
-        codes = np.where(cluster.durable, 0, 1)
-        durable, spot = tally(cluster, placed, codes, 2).tolist()
-        pods = sum(len(groups[i].pods) for i in classes)
-        required = tuple(rule.required(group.pod, total) for total in range(durable + spot + pods + 1))
-        if required[-1]:
-            yield Floor(classes=frozenset(classes), durable=durable, total=durable + spot, required=required)
+        for scope in _floor_scopes(nodes.cluster, group.pod, groups):
+            if scope in seen:
+                continue
+            seen.add(scope)
+            classes, placed = scope
+            durable, spot = tally(nodes.cluster, placed, codes, 2).tolist()
+            pods = sum(len(groups[i].pods) for i in classes)
+            required = tuple(rule.required(group.pod, total) for total in range(durable + spot + pods + 1))
+            yield Floor(classes=classes, durable=durable, total=durable + spot, required=required)
+
+
+def _floor_scopes(
+    cluster: Cluster, pod: Pod, groups: Sequence[Group]
+) -> Iterator[tuple[frozenset[int], tuple[PodGroup, ...]]]:
+    """Those that wait and those that are placed: of the pod's workload, then of its own controller."""
+    uid = pod.owner.uid if pod.owner else ""
+    waiting = [(i, each.pod.owner) for i, each in enumerate(groups) if each.pod.workload == pod.workload]
+    placed = [each for each in cluster.groups_of_workload(pod.workload) if not each.deleting]
+    yield frozenset(i for i, _ in waiting), tuple(placed)
+    yield (
+        frozenset(i for i, owner in waiting if owner and owner.uid == uid),
+        tuple(each for each in placed if each.owner_uid == uid),
+    )
 
 
 def _gangs(groups: Sequence[Group], placed: Sequence[Pod]) -> Iterator[Gang]:
