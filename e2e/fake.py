@@ -60,7 +60,7 @@ def create_namespace(api: Api, name: str, labels: Mapping[str, str] | None = Non
 
 
 def remove_namespace(api: Api, name: str) -> None:
-    for owners in ("deployments", "replicasets"):
+    for owners in ("deployments", "replicasets", "daemonsets"):
         api.delete(f"/apis/apps/v1/namespaces/{name}/{owners}", propagationPolicy="Background")
     remove_pods(api, name)
     api.delete(f"/api/v1/namespaces/{name}")

@@ -116,6 +116,19 @@ def deployment(
     }
 
 
+def daemon_set(name: str, namespace: str, **spec: Any) -> Object:
+    labels = {"app": name}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": pod_spec(**spec)},
+        },
+    }
+
+
 def namespace(name: str, labels: Mapping[str, str] | None = None) -> Object:
     return {
         "apiVersion": "v1",

@@ -252,6 +252,70 @@ def test_floor_holds_while_a_deployment_scales(
     assert shrunk.total() == 3
 
 
+def test_a_rollout_keeps_the_floor(
+    api: Api, serve: Serve, start_planner: StartPlanner, add_nodes: AddNodes, namespace: str
+) -> None:
+    """Spot nodes are the cheaper ones, so that nothing but the floor brings replicas to durable nodes."""
+    floor = {"rules": {"durable_floor": {"min": 2}}}
+    serve(floor)
+    start_planner(floor, "--protect-floor")
+    add_nodes(
+        *(objects.node(f"durable-{i}", price=0.4) for i in range(2)),
+        *(objects.node(f"spot-{i}", price=0.1, labels=_SPOT) for i in range(3)),
+    )
+    api.create(objects.deployment("web", namespace, replicas=8, cpu="100m"))
+    exactly(api, namespace, 8)
+    wait_until_protected(api, namespace, 2)
+    path = f"/apis/apps/v1/namespaces/{namespace}/deployments/web"
+    api.patch(path, {"spec": {"template": {"metadata": {"annotations": {"revision": "2"}}}}})
+    for count in rolled_out(api, namespace, 8):
+        assert count["durable"] >= 2, count
+
+
+def rolled_out(api: Api, namespace: str, replicas: int) -> Iterator[Counter[str]]:
+    """How many pods are on nodes of each kind, from change to change until all are of the new revision.
+
+    Here nothing runs pods: each is reported as ready as soon as it is bound, so that the rollout goes on.
+    """
+    live: dict[str, tuple[str, bool]] = {}
+    listed = False
+    for change in api.changes(f"/api/v1/namespaces/{namespace}/pods", outcomes.SECONDS):
+        if change.object:
+            metadata = change.object["metadata"]
+            node = outcomes.bound_to(change.object)
+            if metadata.get("deletionTimestamp") or change.type == "DELETED":
+                live.pop(metadata["name"], None)
+            else:
+                new = metadata.get("annotations", {}).get("revision") == "2"
+                live[metadata["name"]] = node.split("-")[0], new
+                if node:
+                    make_ready(api, change.object)
+        listed = listed or change.type == "SYNCED"
+        if listed:
+            yield Counter(kind for kind, _ in live.values() if kind)
+            if len(live) == replicas and all(kind and new for kind, new in live.values()):
+                return
+    raise outcomes.NotSeenError(f"a rollout of {replicas} pods in {namespace}; last: {live}")
+
+
+def make_ready(api: Api, pod: Mapping[str, Any]) -> None:
+    if any(each["type"] == "Ready" for each in pod["status"].get("conditions", [])):
+        return
+    metadata = pod["metadata"]
+    ready = {"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}}
+    api.patch(f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}/status", ready)
+
+
+def test_daemonset_pods_are_bound_to_spot_nodes_under_availability(
+    api: Api, serve: Serve, add_nodes: AddNodes, namespace: str
+) -> None:
+    serve({"preset": "availability"})
+    add_nodes(objects.node("durable"), *(objects.node(f"spot-{i}", labels=_SPOT) for i in range(3)))
+    api.create(objects.daemon_set("cni", namespace))
+    placed = exactly(api, namespace, 4)
+    assert sorted(placed.values()) == ["durable", "spot-0", "spot-1", "spot-2"]
+
+
 def wait_until_protected(api: Api, namespace: str, count: int) -> None:
     protected = set()
     for change in api.changes(f"/api/v1/namespaces/{namespace}/pods", outcomes.SECONDS):

@@ -62,7 +62,7 @@ class DurableFloor:
         return nodes.durable
 
     def required(self, pod: Pod, total: int) -> int:
-        """How many of `total` replicas of the pod's workload, or of its ReplicaSet, must be on durable nodes."""
+        """How many of `total` replicas of the pod's workload or ReplicaSet must be on durable nodes."""
         return self._of(pod).replicas(total) if _movable(pod) else 0
 
     def _of(self, pod: Pod) -> _Floor:

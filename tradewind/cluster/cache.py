@@ -15,6 +15,7 @@ import numpy as np
 
 from tradewind.cluster.objects import Namespace, Node, Pod
 from tradewind.cluster.placed import PlacedPods
+from tradewind.cluster.replicas import Replicas
 from tradewind.cluster.snapshot import (
     Amounts,
     Cluster,
@@ -70,6 +71,7 @@ class Cache:
         self._assumed: dict[str, str] = {}  # pod UID to node: bound by us, not yet seen as bound
         self._pods_on: dict[str, dict[str, Pod]] = {}
         self._placed = PlacedPods()
+        self._replicas: Replicas | None = None  # while somebody follows them
         self._namespaces: dict[str, Namespace] = {}
         self._frozen_namespaces: Mapping[str, Namespace] | None = None  # as handed out, until one changes
         self._resource_rows = {name: row for row, name in enumerate(_FIRST_RESOURCES)}
@@ -127,6 +129,7 @@ class Cache:
             if row is None:
                 row = self._append(node.name)
             self._write_node(row, node, offer)
+            self._mark_replicas(node.name)
             self._open()
             self._bump()
 
@@ -143,6 +146,8 @@ class Cache:
             if not news.any():
                 return 0
             self._offers[:, rows] = after
+            for index in np.flatnonzero(before[_DURABLE] != after[_DURABLE]).tolist():
+                self._mark_replicas(nodes[same[index]].name)
             if (before[_DURABLE:] != after[_DURABLE:]).any():  # or leaving: pods may wait for the change
                 self._open()
             if self._columns is not None:
@@ -156,6 +161,7 @@ class Cache:
             if self._nodes.pop(name, None) is None:
                 return
             self._close_gap(self._row_of.pop(name))
+            self._mark_replicas(name)
             self._open()
             self._bump()
 
@@ -172,6 +178,8 @@ class Cache:
                 self._take_off(before)
             self._pods[pod.uid] = pod
             self._put_on(pod)
+            if self._replicas is not None:
+                self._replicas.replace(before, pod)
             self._queue(pod)
             self._bump()
 
@@ -182,6 +190,8 @@ class Cache:
             pod = self._pods.pop(uid, None)
             if pod is not None:
                 self._take_off(pod)
+                if self._replicas is not None:
+                    self._replicas.remove(pod)
                 self._bump()
 
     def pods(self, uids: Iterable[str]) -> list[Pod]:
@@ -197,6 +207,22 @@ class Cache:
         """The newest snapshot and all pods, of the same moment."""
         with self._changed:
             return self._newest(), list(self._pods.values())
+
+    def changed_replicas(self, *, all_of_them: bool = False) -> tuple[Snapshot, Mapping[str, list[Pod]]]:
+        """The placed pods of each workload that changed since the last call, at first of all; for one caller.
+
+        A workload has changed when one of its pods came, changed or went, or the node of one did.
+        """
+        with self._changed:
+            if self._replicas is None:
+                self._replicas = Replicas(self._pods.values())
+            return self._newest(), self._replicas.take(all_of_them=all_of_them)
+
+    def requeue_replicas(self, workloads: Iterable[str]) -> None:
+        """Let the next call of `changed_replicas` bring these workloads again."""
+        with self._changed:
+            if self._replicas is not None:
+                self._replicas.mark(workloads)
 
     def waiting(self) -> list[Pod]:
         with self._changed:
@@ -376,6 +402,10 @@ class Cache:
             self._open()
         if not on_node:
             self._pods_on.pop(pod.node_name, None)
+
+    def _mark_replicas(self, node_name: str) -> None:
+        if self._replicas is not None:
+            self._replicas.mark(pod.workload for pod in self._pods_on.get(node_name, {}).values())
 
     def _queue(self, pod: Pod) -> None:
         if not pod.waiting:

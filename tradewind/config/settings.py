@@ -26,6 +26,7 @@ class Settings:
         self._metrics = metrics
         self._on_change = on_change
         self._watched = Watched([path] if path else [])
+        self.version = 0  # of the document in force
         self._take(config.read(path) if path else config.DEFAULT)
 
     def policy_of(self, pod: Pod) -> Policy:
@@ -33,6 +34,7 @@ class Settings:
 
     def _take(self, document: config.Document) -> None:
         self._policies = document.policies()
+        self.version += 1
         self.market = document.market
         self.planner = document.planner
 

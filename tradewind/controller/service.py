@@ -123,7 +123,7 @@ class PlannerService:
 
     async def _guard_floors(self) -> None:
         parts = self._parts
-        guard = FloorGuard(parts.cache, Client(self._api), parts.settings.policy_of, self._metrics)
+        guard = FloorGuard(parts.cache, Client(self._api), parts.settings, self._metrics)
         while True:
             await asyncio.sleep(_FLOOR_SECONDS)
             if self._leader.leading and parts.synced:
