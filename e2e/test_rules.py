@@ -309,11 +309,15 @@ def make_ready(api: Api, pod: Mapping[str, Any]) -> None:
 def test_daemonset_pods_are_bound_to_spot_nodes_under_availability(
     api: Api, serve: Serve, add_nodes: AddNodes, namespace: str
 ) -> None:
+    """Nodes come one after another, so that Tradewind knows where the earlier pods are."""
     serve({"preset": "availability"})
-    add_nodes(objects.node("durable"), *(objects.node(f"spot-{i}", labels=_SPOT) for i in range(3)))
     api.create(objects.daemon_set("cni", namespace))
-    placed = exactly(api, namespace, 4)
-    assert sorted(placed.values()) == ["durable", "spot-0", "spot-1", "spot-2"]
+    add_nodes(objects.node("durable"))
+    exactly(api, namespace, 1)
+    for count in range(1, 4):
+        add_nodes(objects.node(f"spot-{count}", labels=_SPOT))
+        placed = exactly(api, namespace, 1 + count)
+    assert sorted(placed.values()) == ["durable", "spot-1", "spot-2", "spot-3"]
 
 
 def wait_until_protected(api: Api, namespace: str, count: int) -> None:
