@@ -101,18 +101,18 @@ def _from_cache() -> Binaries | None:
 
 def _build() -> Binaries:
     target = _built_directory()
-    with _lock(target.with_name(f"{target.name}.lock")):
+    with lock(target.with_name(f"{target.name}.lock")):
         return _from_cache() or _build_into(target)
 
 
 @contextmanager
-def _lock(path: Path) -> Iterator[None]:
+def lock(path: Path) -> Iterator[None]:
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            print("The control plane is being built by another process; waiting for it.", flush=True)
+            print(f"{path.stem} is being built by another process; waiting for it.", flush=True)
             fcntl.flock(file, fcntl.LOCK_EX)
         yield
 

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import gc
 import ssl
-from collections.abc import AsyncIterator, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from dataclasses import dataclass
 
 import uvloop
@@ -24,7 +24,6 @@ from tradewind.runtime import identity
 from tradewind.runtime.assembly import Assembly
 from tradewind.runtime.probes import add_probes
 from tradewind.runtime.server import Server, attempt, serve
-from tradewind.runtime.source import EXAMPLES
 
 _LEARN_INTERVAL_SECONDS = 1.0
 
@@ -41,6 +40,7 @@ class Options:
     decision_age_seconds: float
     bind: bool = False
     learn: bool = False
+    welcome: Callable[[str, str], str] = "Tradewind serves on {}".format  # of the verbs' URL and the probes'
 
 
 class Service:
@@ -103,7 +103,11 @@ class Service:
     async def _run(self) -> None:
         async with contextlib.AsyncExitStack() as cleanup:
             learning = await cleanup.enter_async_context(self._learning()) if self._options.learn else None
-            await serve(self._servers, self._background(learning), self._welcome())
+            await serve(
+                self._servers,
+                self._background(learning),
+                self._options.welcome(self._servers[0].url, self._servers[-1].url),
+            )
 
     def _background(self, learning: MarketLearning | None) -> Iterator[Coroutine[None, None, None]]:
         yield self._parts.follow_files(self._tls.refresh if self._tls else lambda: None)
@@ -116,13 +120,3 @@ class Service:
             await asyncio.sleep(_LEARN_INTERVAL_SECONDS)
             if self._parts.synced:
                 await attempt(learning.run)
-
-    def _welcome(self) -> str:
-        verbs, probes = self._servers[0].url, self._servers[-1].url
-        return (
-            f"Tradewind serves {self._parts.name} on {verbs}\n"
-            f"  try      curl -s -d @{EXAMPLES / 'request.json'} {verbs}/prioritize\n"
-            f"  ask why  curl -s {probes}/explain/shop/checkout-0, or: tradewind explain NAMESPACE/POD\n"
-            f"  look     {probes}/docs for the endpoints, {probes}/metrics for Prometheus\n"
-            f"  connect  add {verbs} as an extender to kube-scheduler: see docs/install.md"
-        )

@@ -28,7 +28,7 @@ class Process:
     def __init__(self, *arguments: str) -> None:
         environment = {
             k: v for k, v in os.environ.items() if k not in {"KUBECONFIG", "KUBERNETES_SERVICE_HOST"}
-        }
+        } | {"HOME": "/no/such/home"}
         self.port, self.probe_port = free_port(), free_port()
         self._process = subprocess.Popen(  # noqa: S603  our own program
             [sys.executable, "-m", "tradewind", "serve", "--port", str(self.port), *arguments],
@@ -115,6 +115,8 @@ def test_without_a_cluster_it_serves_the_example_and_says_so() -> None:
         code, output, _ = process.stop()
     assert code == 0
     assert "serves the example cluster" in output
+    assert "to serve your cluster: --kubeconfig FILE" in output
+    assert f"tradewind explain shop/checkout-0 --server http://127.0.0.1:{process.port}\n" in output
     assert f"curl -s -d @{EXAMPLES / 'request.json'} http://127.0.0.1:{process.port}/prioritize" in output
 
 

@@ -2,15 +2,15 @@
 
 import argparse
 from dataclasses import fields
-from pathlib import Path
 
 from scoring.rules import Filter
+from tradewind.cli.arguments import input_file
 from tradewind.config import document as config
 from tradewind.market import table
 
 
 def add(command: argparse.ArgumentParser) -> None:
-    command.add_argument("file", type=Path, metavar="FILE")
+    command.add_argument("file", type=input_file, metavar="FILE", help="- for standard input")
     command.set_defaults(run=run)
 
 

@@ -1,29 +1,49 @@
 """`tradewind explain`."""
 
 import argparse
+import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from tradewind.cli.server import fetch_explanation
+from tradewind.cli.arguments import input_file, refuse_stdin_twice, refuse_together
+from tradewind.cli.replicas import Kubectl, fetch_from_replicas
+from tradewind.cli.server import DEFAULT_SERVER, NoAnswerError, fetch_explanation
 from tradewind.errors import TradewindError
 from tradewind.explain import report
 from tradewind.explain.evaluation import evaluate
 from tradewind.explain.explanation import Explanation
 from tradewind.explain.origins import with_origins
+from tradewind.kube.access import home_kubeconfig
+from tradewind.runtime import identity
 from tradewind.runtime.assembly import Assembly
 from tradewind.runtime.source import from_file
-
-_SERVER = "http://127.0.0.1:8888"
 
 
 def add(command: argparse.ArgumentParser) -> None:
     argument = command.add_argument
     argument("pod", metavar="NAMESPACE/POD")
-    argument("--server", metavar="URL", help=f"of a running Tradewind (default: {_SERVER})")
+    argument(
+        "--server",
+        metavar="URL",
+        help=f"of a running Tradewind (default: {DEFAULT_SERVER}, or else the replicas in the cluster)",
+    )
     argument("--ca-file", type=Path, metavar="FILE", help="CA of that server's certificate")
-    argument("--cluster", type=Path, metavar="FILE", help="ask no server: evaluate the pod in this file")
-    argument("--config", type=Path, metavar="FILE", help="with --cluster: the TradewindConfiguration to use")
+    argument(
+        "--kubeconfig",
+        type=Path,
+        metavar="FILE",
+        help="ask the replicas in this cluster (default: $KUBECONFIG, else ~/.kube/config)",
+    )
+    argument(
+        "--cluster",
+        type=input_file,
+        metavar="FILE",
+        help="ask no server: evaluate the pod in this file, - for standard input",
+    )
+    argument(
+        "--config", type=input_file, metavar="FILE", help="with --cluster: the TradewindConfiguration to use"
+    )
     argument("--node", action="append", metavar="NAME", help="with --cluster: look at this node, or these")
     argument("--json", action="store_true", help="print JSON, not text")
     command.set_defaults(run=run)
@@ -36,8 +56,9 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _from_file(options: argparse.Namespace) -> Explanation:
-    if options.server or options.ca_file:
-        raise TradewindError("--cluster asks no server: leave --server and --ca-file out")
+    if options.server or options.ca_file or options.kubeconfig:
+        raise TradewindError("--cluster asks no server: leave --server, --ca-file and --kubeconfig out")
+    refuse_stdin_twice(options.cluster, options.config)
     return explain_in_file(options.cluster, options.config, options.pod, options.node or ())
 
 
@@ -53,7 +74,18 @@ def explain_in_file(
 def _from_server(options: argparse.Namespace) -> Explanation:
     if options.config or options.node:
         raise TradewindError("--config and --node go with --cluster; a server has decided already")
+    refuse_together(options, ["--server", "--kubeconfig"], "a server's address, or the replicas in a cluster")
     namespace, _, name = options.pod.partition("/")
     if not (namespace and name) or "/" in name:
         raise TradewindError(f'"{options.pod}" is not NAMESPACE/POD')
-    return fetch_explanation(options.server or _SERVER, namespace, name, options.ca_file)
+    if not options.kubeconfig:
+        try:
+            return fetch_explanation(options.server or DEFAULT_SERVER, namespace, name, options.ca_file)
+        except NoAnswerError as error:
+            if options.server:
+                raise
+            if not (os.environ.get("KUBECONFIG") or home_kubeconfig()):
+                raise TradewindError(
+                    f"{error}, --kubeconfig a cluster whose replicas to ask, --cluster a file to evaluate"
+                ) from error
+    return fetch_from_replicas(Kubectl(options.kubeconfig, identity.namespace()), namespace, name)

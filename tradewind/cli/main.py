@@ -22,6 +22,8 @@ COMMANDS = {
     "release": "remove Tradewind's scheduling gate from all pods",
     "check-config": "say what a configuration means, or what is wrong",
     "prices": "make a price table from other price lists",
+    "schema": "print the JSON schema of the configuration",
+    "completion": "print a completion script for a shell",
 }
 
 

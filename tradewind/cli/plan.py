@@ -4,8 +4,8 @@ import argparse
 import json
 import sys
 import time
-from pathlib import Path
 
+from tradewind.cli.arguments import input_file, refuse_stdin_twice
 from tradewind.errors import TradewindError
 from tradewind.planner import wishes
 from tradewind.planner.planner import Planned, plan
@@ -21,12 +21,12 @@ def add(command: argparse.ArgumentParser) -> None:
     argument = command.add_argument
     argument(
         "--cluster",
-        type=Path,
+        type=input_file,
         metavar="FILE",
         required=True,
-        help="the output of 'kubectl get nodes,pods -A -o json' (or -o yaml)",
+        help="the output of 'kubectl get nodes,pods -A -o json' (or -o yaml), - for standard input",
     )
-    argument("--config", type=Path, metavar="FILE", help="the TradewindConfiguration to use")
+    argument("--config", type=input_file, metavar="FILE", help="the TradewindConfiguration to use")
     argument("-o", "--output", choices=["table", "json"], default="table")
     argument(
         "--seconds",
@@ -39,6 +39,7 @@ def add(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
+    refuse_stdin_twice(options.cluster, options.config)
     parts = Assembly(from_file(options.cluster), options.config)
     settings = parts.settings
     started = time.monotonic()

@@ -3,23 +3,29 @@
 import argparse
 from pathlib import Path
 
+from tradewind.cli.arguments import followed_file
 from tradewind.controller.service import PlannerOptions, PlannerService
 from tradewind.runtime import identity, logs
 from tradewind.runtime.assembly import Assembly
 from tradewind.runtime.identity import switched_on
-from tradewind.runtime.source import choose
+from tradewind.runtime.source import live
 
 _DEFAULT_PROBE_PORT = 8889
 
 
 def add(command: argparse.ArgumentParser) -> None:
     argument = command.add_argument
-    argument("--config", type=Path, metavar="FILE", help="TradewindConfiguration, followed while it changes")
+    argument(
+        "--config",
+        type=followed_file,
+        metavar="FILE",
+        help="TradewindConfiguration, followed while it changes",
+    )
     argument(
         "--kubeconfig",
         type=Path,
         metavar="FILE",
-        help="plan for this cluster (default: $KUBECONFIG, else the cluster it runs in)",
+        help="plan for this cluster (default: $KUBECONFIG, else ~/.kube/config, else the cluster it runs in)",
     )
     argument(
         "--namespace",
@@ -70,6 +76,6 @@ def run(options: argparse.Namespace) -> None:
             learn=options.learn,
             protect_floor=options.protect_floor,
         ),
-        Assembly(choose(None, options.kubeconfig), options.config, options.namespace),
+        Assembly(live(options.kubeconfig), options.config, options.namespace),
     )
     service.run()

@@ -30,14 +30,13 @@ def add(command: argparse.ArgumentParser) -> None:
     argument(
         "--namespace",
         metavar="NAME",
-        default=identity.namespace(),
         help=f"of that Lease (default: $POD_NAMESPACE, else {identity.DEFAULT_NAMESPACE})",
     )
     argument(
         "--kubeconfig",
         type=Path,
         metavar="FILE",
-        help="of the cluster (default: $KUBECONFIG, else the cluster it runs in)",
+        help="of the cluster (default: $KUBECONFIG, else ~/.kube/config, else the cluster it runs in)",
     )
     command.set_defaults(run=run)
 
@@ -52,12 +51,19 @@ def seconds(text: str) -> int:
 
 
 def run(options: argparse.Namespace) -> None:
+    if options.namespace and not options.if_stale:
+        raise TradewindError(
+            "--namespace is that of the Lease, for --if-stale; pods of all namespaces are released"
+        )
+    namespace = options.namespace or identity.namespace()
     connected = connect(options.kubeconfig)
     if connected is None:
-        raise TradewindError("no cluster to release pods in: --kubeconfig or KUBECONFIG names one")
+        raise TradewindError(
+            "no cluster to release pods in: --kubeconfig or KUBECONFIG names one; there is no ~/.kube/config"
+        )
     _, api = connected
     try:
-        alive = sign_of_life(api, options.namespace, options.if_stale) if options.if_stale else ""
+        alive = sign_of_life(api, namespace, options.if_stale) if options.if_stale else ""
         if alive:
             print(f"Nothing to do: {alive}.")
             return

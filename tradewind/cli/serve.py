@@ -7,6 +7,8 @@ from typing import TypeVar
 
 from extender.service import Options, Service
 from extender.tls import Certificates
+from tradewind.cli.arguments import followed_file, input_file, refuse_together
+from tradewind.cli.welcome import Welcome
 from tradewind.errors import TradewindError
 from tradewind.runtime import identity, logs
 from tradewind.runtime.assembly import Assembly
@@ -30,9 +32,17 @@ def add(command: argparse.ArgumentParser) -> None:
         help="own port of probes, metrics and docs (default: the verbs' port, "
         f"with --client-ca-file {_DEFAULT_PROBE_PORT})",
     )
-    argument("--config", type=Path, metavar="FILE", help="TradewindConfiguration, followed while it changes")
     argument(
-        "--cluster", type=Path, metavar="FILE", help="serve the output of 'kubectl get nodes,pods -A -o json'"
+        "--config",
+        type=followed_file,
+        metavar="FILE",
+        help="TradewindConfiguration, followed while it changes",
+    )
+    argument(
+        "--cluster",
+        type=input_file,
+        metavar="FILE",
+        help="serve the output of 'kubectl get nodes,pods -A -o json', - for standard input",
     )
     argument(
         "--kubeconfig",
@@ -100,7 +110,9 @@ def _positive(number: type[Number]) -> Callable[[str], Number]:
 
 def run(options: argparse.Namespace) -> None:
     logs.configure(options.log_format, options.log_level)
+    _refuse_conflicts(options)
     certificates = _certificates(options)
+    source = choose(options.cluster, options.kubeconfig)
     probe_port = options.probe_port
     if probe_port is None and options.client_ca_file:
         probe_port = _DEFAULT_PROBE_PORT
@@ -117,10 +129,20 @@ def run(options: argparse.Namespace) -> None:
             decision_age_seconds=options.decision_age,
             bind=options.bind,
             learn=options.learn,
+            welcome=Welcome(source.name, options.cluster, options.client_ca_file, options.tls_cert_file),
         ),
-        Assembly(choose(options.cluster, options.kubeconfig), options.config, options.namespace),
+        Assembly(source, options.config, options.namespace),
     )
     service.run()
+
+
+def _refuse_conflicts(options: argparse.Namespace) -> None:
+    refuse_together(options, ["--cluster", "--kubeconfig"], "a cluster from a file, or a live one")
+    for flag in ("bind", "learn"):
+        if options.cluster and getattr(options, flag):
+            raise TradewindError(f"--{flag} needs a live cluster: leave --cluster out")
+    if options.probe_host and options.probe_port is None and not options.client_ca_file:
+        raise TradewindError("--probe-host needs --probe-port: probes and verbs share a port without it")
 
 
 def _certificates(options: argparse.Namespace) -> Certificates | None:

@@ -10,7 +10,12 @@ from pydantic import BaseModel, ValidationError
 from tradewind.errors import TradewindError
 from tradewind.explain.explanation import Explanation
 
+DEFAULT_SERVER = "http://127.0.0.1:8888"
 _SECONDS = 10.0
+
+
+class NoAnswerError(TradewindError):
+    """Nobody listens there."""
 
 
 class _Problem(BaseModel):
@@ -23,7 +28,7 @@ def fetch_explanation(server: str, namespace: str, name: str, ca_file: Path | No
         with urllib3.PoolManager(ca_certs=str(ca_file) if ca_file else None) as pool:
             answer = pool.request("GET", url, timeout=_SECONDS, retries=False)
     except (urllib3.exceptions.HTTPError, OSError) as error:
-        raise TradewindError(f"no answer from {server}: {_reason(error)}; --server names another") from error
+        raise NoAnswerError(f"no answer from {server}: {_reason(error)}; --server names another") from error
     try:
         if answer.status == HTTPStatus.OK:
             return Explanation.model_validate_json(answer.data)

@@ -1,7 +1,7 @@
 """Which pods belong to which workload class, and the policy of each."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
@@ -35,6 +35,13 @@ class Match(BaseModel):
         if not data:
             raise ValueError("give namespaces, labels, priorityClasses, minPriority or maxPriority")
         return data
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        low, high = self.min_priority, self.max_priority
+        if low is not None and high is not None and low > high:
+            raise ValueError(f"minPriority {low} is above maxPriority {high}: no pod would match")
+        return self
 
     def takes(self, pod: Pod) -> bool:
         return (

@@ -10,11 +10,19 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    field_validator,
+)
 
 from scoring.policy import Policy
 from scoring.registry import FILTERS, SCORERS
 from scoring.rules import Filter, Scorer
+from tradewind.config import strict_yaml
 from tradewind.config.classes import Match, Policies
 from tradewind.errors import ConfigurationError
 from tradewind.market.settings import MarketSettings
@@ -106,21 +114,28 @@ def read(path: Path) -> Document:
         raise ConfigurationError(f"{path}: {error}") from error
     if document.market.table is None:
         return document
-    market = document.market.model_copy(update={"table": path.parent / document.market.table})
+    beside = Path() if path == Path("/dev/stdin") else path.parent
+    market = document.market.model_copy(update={"table": beside / document.market.table})
     return document.model_copy(update={"market": market})
 
 
 def parse(text: str) -> Document:
     try:
-        data = yaml.safe_load(text)
+        data = strict_yaml.load(text)
     except yaml.YAMLError as error:
         raise ConfigurationError(f"not YAML: {error}") from error
     if not isinstance(data, dict):
         raise ConfigurationError("not a YAML mapping with apiVersion and kind")
     try:
-        return Document.model_validate(data)
+        document = Document.model_validate(data)
     except ValidationError as error:
         raise ConfigurationError("; ".join(_reasons(error))) from error
+    for policy in document.policies().all():
+        if not any(weight for _, weight in policy.scorers):
+            raise ConfigurationError(
+                f'weights: all are 0 in class "{policy.workload_class}"; one must be above 0'
+            )
+    return document
 
 
 @cache

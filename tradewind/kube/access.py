@@ -13,23 +13,35 @@ from kubernetes.config import ConfigException, load_incluster_config, load_kube_
 
 from tradewind.errors import TradewindError
 
-__all__ = ["ApiClient", "connect"]  # nobody else names the official client
+__all__ = ["ApiClient", "connect", "home_kubeconfig"]  # nobody else names the official client
 
 _log = logging.getLogger(__name__)
 
 
-def connect(kubeconfig: Path | None) -> tuple[str, ApiClient] | None:
+def connect(kubeconfig: Path | None, *, of_home: bool = True) -> tuple[str, ApiClient] | None:
     """The cluster's name for people, and the access to it; None where none is named and we run in none.
 
-    As with kubectl, KUBECONFIG may name several files, and is unset where it is empty.
+    As kubectl: what is asked for, KUBECONFIG, ~/.kube/config (with `of_home`), the account of the pod.
+    KUBECONFIG may name several files, and is unset where it is empty.
     """
     named = str(kubeconfig) if kubeconfig is not None else os.environ.get("KUBECONFIG", "")
+    if of_home:
+        named = named or str(home_kubeconfig() or "")
     files = [part for part in named.split(os.pathsep) if part]
     if files:
         return f"the cluster of {named}", ApiClient(_from_files(files))
     if "KUBERNETES_SERVICE_HOST" in os.environ:
         return "the cluster it runs in", ApiClient(_in_cluster())
     return None
+
+
+def home_kubeconfig() -> Path | None:
+    """Where kubectl looks last, if it is there."""
+    try:
+        path = Path("~/.kube/config").expanduser()
+    except RuntimeError:  # a container's user need not have a home
+        return None
+    return path if path.is_file() else None
 
 
 def _in_cluster() -> Configuration:

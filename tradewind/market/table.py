@@ -179,6 +179,9 @@ def _checked(entries: Iterable[tuple[str, Mapping[str, str], int]]) -> list[Row]
         if excess > 0:
             errors.append(f"{place}: {excess} cells more than columns")
             continue
+        if excess < 0 and len(cells) == 1:
+            errors.append(f"{place}: one cell for {1 - excess} columns; is the separator a comma?")
+            continue
         wrong = list(_wrong(cells))
         errors += [f"{place}, {reason}" for reason in wrong]
         if wrong:

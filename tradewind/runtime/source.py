@@ -8,6 +8,7 @@ from tradewind.cluster.cache import Cache
 from tradewind.cluster.files import load
 from tradewind.cluster.metrics import WatchView
 from tradewind.cluster.reflector import Reflector
+from tradewind.errors import TradewindError
 from tradewind.kube.access import ApiClient, connect
 
 EXAMPLES = Path(__file__).parent / "examples"
@@ -83,12 +84,30 @@ class LiveSource:
 
 
 def from_file(path: Path) -> Source:
-    return FileSource(f"the cluster in {path}", path)
+    name = "standard input" if str(path) == "/dev/stdin" else str(path)
+    return FileSource(f"the cluster in {name}", path)
+
+
+def live(kubeconfig: Path | None) -> Source:
+    """The cluster that kubectl would talk to, else the one we run in."""
+    connected = connect(kubeconfig)
+    if connected is None:
+        raise TradewindError(
+            "no cluster: --kubeconfig or KUBECONFIG names one, and there is no ~/.kube/config"
+        )
+    return LiveSource(*connected)
 
 
 def choose(cluster_file: Path | None, kubeconfig: Path | None) -> Source:
-    """What was asked for, else the cluster of KUBECONFIG, else the one we run in, else the example."""
+    """What was asked for, else the cluster of KUBECONFIG, else the one we run in, else the example.
+
+    Not the cluster of ~/.kube/config: a first try should not read whatever cluster was used last.
+    """
     if cluster_file is not None:
         return from_file(cluster_file)
-    live = connect(kubeconfig)
-    return LiveSource(*live) if live else FileSource("the example cluster", EXAMPLES / "cluster.json")
+    connected = connect(kubeconfig, of_home=False)
+    return LiveSource(*connected) if connected else example()
+
+
+def example() -> Source:
+    return FileSource("the example cluster", EXAMPLES / "cluster.json")

@@ -1,0 +1,34 @@
+"""Arguments that several commands share."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from tradewind.errors import TradewindError
+
+STANDARD_INPUT = Path("/dev/stdin")
+
+
+def input_file(text: str) -> Path:
+    """A file that is read once; `-` is standard input."""
+    return STANDARD_INPUT if text == "-" else Path(text)
+
+
+def followed_file(text: str) -> Path:
+    if text == "-":
+        raise argparse.ArgumentTypeError(
+            "a file that is followed while it changes; standard input is not one"
+        )
+    return Path(text)
+
+
+def refuse_together(options: argparse.Namespace, flags: Sequence[str], why: str) -> None:
+    """Raise if more than one of these was given."""
+    given = [flag for flag in flags if getattr(options, flag.strip("-").replace("-", "_"))]
+    if len(given) > 1:
+        raise TradewindError(f"{' and '.join(given)} do not go together: {why}")
+
+
+def refuse_stdin_twice(*paths: Path | None) -> None:
+    if paths.count(STANDARD_INPUT) > 1:
+        raise TradewindError("standard input can be read once only: give one of the two as a file")
