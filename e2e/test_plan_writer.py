@@ -18,7 +18,7 @@ from e2e.plane import ControlPlane
 from tradewind.cluster.objects import Pod, read_pod
 from tradewind.controller.metrics import PlanMetrics
 from tradewind.controller.plan_events import PlanEvents
-from tradewind.controller.plan_writer import Outcome, PlanWriter
+from tradewind.controller.plan_writer import PlanWriter, WriteOutcome
 from tradewind.kube.access import connect
 from tradewind.kube.writes import ApiWrites
 from tradewind.planner.gate import GATE, OLD_GATE
@@ -70,7 +70,10 @@ def planned_on(node: str) -> PlanAnnotation:
 )
 def test_a_plan_is_on_the_pod(plane: ControlPlane, api: Api, namespace: str, held: Sequence[str]) -> None:
     pod = create(api, namespace, "web", *held)
-    assert run(plane, lambda writer: writer.release(pod, planned_on("n1"), nominate=True)) is Outcome.WRITTEN
+    assert (
+        run(plane, lambda writer: writer.write_plan(pod, planned_on("n1"), nominate=True))
+        is WriteOutcome.WRITTEN
+    )
     found = stored(api, pod)
     assert found["metadata"]["annotations"] == {ANNOTATION: planned_on("n1").text()}
     assert found["status"]["nominatedNodeName"] == "n1"
@@ -82,7 +85,10 @@ def test_a_plan_is_on_the_pod(plane: ControlPlane, api: Api, namespace: str, hel
 def test_a_pod_behind_another_gate_is_not_touched(plane: ControlPlane, api: Api, namespace: str) -> None:
     pod = create(api, namespace, "web", GATE, "example.com/quota")
     before = stored(api, pod)
-    assert run(plane, lambda writer: writer.release(pod, planned_on("n1"), nominate=True)) is Outcome.LEFT
+    assert (
+        run(plane, lambda writer: writer.write_plan(pod, planned_on("n1"), nominate=True))
+        is WriteOutcome.LEFT
+    )
     assert stored(api, pod) == before
 
 
@@ -99,9 +105,15 @@ def test_a_pod_that_is_no_longer_there_is_no_failure(
     there = create(api, namespace, "web", GATE)
     gone = msgspec.structs.replace(there, **change)
     before = stored(api, there)
-    assert run(plane, lambda writer: writer.release(gone, planned_on("n1"), nominate=True)) is Outcome.GONE
-    assert run(plane, lambda writer: writer.release(gone, planned_on("n1"), nominate=False)) is Outcome.GONE
-    assert run(plane, lambda writer: writer.unhold([gone])) == {gone.uid: Outcome.GONE}
+    assert (
+        run(plane, lambda writer: writer.write_plan(gone, planned_on("n1"), nominate=True))
+        is WriteOutcome.GONE
+    )
+    assert (
+        run(plane, lambda writer: writer.write_plan(gone, planned_on("n1"), nominate=False))
+        is WriteOutcome.GONE
+    )
+    assert run(plane, lambda writer: writer.ungate([gone])) == {gone.uid: WriteOutcome.GONE}
     assert stored(api, there) == before
 
 
@@ -110,8 +122,8 @@ def test_a_node_that_cannot_be_nominated_does_not_stop_the_release(
 ) -> None:
     pod = create(api, namespace, "web", GATE)
     assert (
-        run(plane, lambda writer: writer.release(pod, planned_on("No Name"), nominate=True))
-        is Outcome.WRITTEN
+        run(plane, lambda writer: writer.write_plan(pod, planned_on("No Name"), nominate=True))
+        is WriteOutcome.WRITTEN
     )
     found = stored(api, pod)
     assert gates(found) == []
@@ -125,7 +137,7 @@ def test_only_our_gate_is_removed(plane: ControlPlane, api: Api, namespace: str)
         create(api, namespace, "theirs", "example.com/a"),
         create(api, namespace, "nobodys"),
     ]
-    assert set(run(plane, lambda writer: writer.unhold(pods)).values()) == {Outcome.WRITTEN}
+    assert set(run(plane, lambda writer: writer.ungate(pods)).values()) == {WriteOutcome.WRITTEN}
     assert [gates(stored(api, pod)) for pod in pods] == [
         [],
         ["example.com/a", "example.com/b"],
@@ -161,7 +173,7 @@ def test_kube_scheduler_follows_wave_by_wave(
     took = time.perf_counter() - began
     bound = outcomes.bound_nodes(api, namespace, _PODS, seconds=90)
     print(f"\n{_PODS} pods written in two waves in {took:.1f} s, {_PODS / took:.0f} a second")
-    assert set(written.values()) == {Outcome.WRITTEN}
+    assert set(written.values()) == {WriteOutcome.WRITTEN}
     assert seen == [half]  # the second wave was still held when the first was bound
     assert {name: bound[name] for name in bound} == {pod.name: planned.node for pod, planned in plan}
     assert Counter(bound.values())["n3"] == 0
@@ -173,7 +185,7 @@ def test_people_can_read_why(plane: ControlPlane, api: Api, namespace: str) -> N
     async def work(events: PlanEvents) -> None:
         await events.unplaced([(pod, "no node has 64 cores")])
         await events.planned_on_pool([(pod, "large")])
-        await events.released([pod], 30.0)
+        await events.ungated([pod], 30.0)
 
     async def go() -> None:
         async with ApiWrites(access(plane)) as writes:
@@ -185,5 +197,5 @@ def test_people_can_read_why(plane: ControlPlane, api: Api, namespace: str) -> N
     assert outcomes.event(api, namespace, "web", "Unplaced") == "No place: no node has 32 GPUs"
     assert "large" in outcomes.event(api, namespace, "web", "PlannedOnPool")
     described = plane.kubectl("--namespace", namespace, "describe", "pod", "web")
-    assert "Let go without a plan: held for 30 s" in described
+    assert "Ungated without a plan: held for 30 s" in described
     assert len(api.read(f"/api/v1/namespaces/{namespace}/events")["items"]) == 3

@@ -129,7 +129,7 @@ def test_one_pod_without_a_place_keeps_nobody_waiting_and_is_let_go_in_the_end(
     assert "lost" not in nodes
     outcomes.event(api, held, "lost", "Unplaced", containing="node selector")
     wait_ungated(api, held, "lost")
-    outcomes.event(api, held, "lost", "Released")
+    outcomes.event(api, held, "lost", "Ungated")
     outcomes.unschedulable(api, held, "lost", "node affinity/selector")
 
 

@@ -78,7 +78,7 @@ def test_our_gate_goes_and_others_stay(api: Api, namespace: str, kubeconfig: Pat
     done = release(kubeconfig, namespace)
     assert (done.returncode, done.stdout, done.stderr) == (
         0,
-        "Let go of 4 pods; Tradewind holds none any more.\n",
+        "Ungated 4 pods; Tradewind holds none any more.\n",
         "",
     )
     assert gates(api, namespace) == {
@@ -104,19 +104,19 @@ def test_many_pods_in_two_namespaces_are_scheduled(
     api.create_all(objects.pod(f"q{i}", second, schedulingGates=held) for i in range(10))
     start_scheduler(scheduler.configuration())
     done = release(kubeconfig, namespace)
-    assert done.stdout == f"Let go of {_PODS + 10} pods; Tradewind holds none any more.\n"
+    assert done.stdout == f"Ungated {_PODS + 10} pods; Tradewind holds none any more.\n"
     assert len(outcomes.bound_nodes(api, namespace, _PODS, seconds=90)) == _PODS
     fake.remove_namespace(api, second)
 
 
-def test_what_cannot_be_let_go_is_told(plane: ControlPlane, api: Api, namespace: str) -> None:
+def test_what_cannot_be_ungated_is_told(plane: ControlPlane, api: Api, namespace: str) -> None:
     create(api, namespace, "web", GATE)
     with fake.existing(api, permission("reader", namespace, "list")):
         done = release(plane.user_kubeconfig("reader"), namespace)
     assert done.returncode == 1
     assert (
-        f"Let go of 0 pods; 1 pod could not be let go, the first of them {namespace}/web: 403: "
-        in done.stdout
+        f"Ungated 0 pods; 1 pod could not be ungated, the first of them {namespace}/web: "
+        "the API server answers 403: " in done.stdout
     )
     stranger = release(plane.user_kubeconfig("stranger"), namespace)
     assert stranger.returncode == 1
@@ -132,14 +132,14 @@ def test_what_cannot_be_let_go_is_told(plane: ControlPlane, api: Api, namespace:
         pytest.param(None, id="no Lease at all"),
     ],
 )
-def test_pods_of_a_planner_that_is_gone_are_let_go(
+def test_pods_of_a_planner_that_is_gone_are_ungated(
     api: Api, namespace: str, kubeconfig: Path, behind: timedelta | None
 ) -> None:
     create(api, namespace, "web", GATE)
     if behind is not None:
         api.create(lease(namespace, datetime.now(UTC) - behind))
     done = release(kubeconfig, namespace, "--if-stale", "2m")
-    assert (done.returncode, done.stdout) == (0, "Let go of 1 pod; Tradewind holds none any more.\n")
+    assert (done.returncode, done.stdout) == (0, "Ungated 1 pod; Tradewind holds none any more.\n")
     assert gates(api, namespace) == {"web": []}
 
 

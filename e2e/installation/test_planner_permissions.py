@@ -116,7 +116,7 @@ def test_every_permission_to_write_is_needed(lacking: Permission, scene: Scene) 
 
 def plans_are_not_written(scene: Scene) -> None:
     service = scene.start()
-    eventually(lambda: service.metric(WRITES, kind="release", outcome="failed") > 0)
+    eventually(lambda: service.metric(WRITES, kind="ungate", outcome="failed") > 0)
     assert scene.held()
 
 

@@ -62,17 +62,17 @@ def test_each_reason_is_an_event_of_its_own() -> None:
     async def work(events: PlanEvents) -> None:
         await events.unplaced([(_WEB, "cpu")])
         await events.planned_on_pool([(_WEB, "large")])
-        await events.released([_WEB], 30.0)
+        await events.ungated([_WEB], 30.0)
 
     run(server, work)
     said = {each.body["metadata"]["name"]: each.body["reason"] for each in server.asked}
-    assert sorted(said.values()) == ["PlannedOnPool", "Released", "Unplaced"]
+    assert sorted(said.values()) == ["PlannedOnPool", "Ungated", "Unplaced"]
 
 
 def test_a_name_is_never_too_long() -> None:
     server = ApiServer()
     long = pod("x" * 235 + "." + "y" * 17).uid("u").build()
-    run(server, lambda events: events.released([long], 30.0))
+    run(server, lambda events: events.ungated([long], 30.0))
     name = server.asked[0].body["metadata"]["name"]
     assert len(name) <= 253
     assert ".." not in name

@@ -12,9 +12,10 @@ from tests.builders import pod
 from tests.kube.api_server import ApiServer, Asked, Reply, serving
 from tradewind.cluster.objects import Pod
 from tradewind.controller.metrics import PlanMetrics
-from tradewind.controller.plan_writer import Outcome, PlanWriter, outcome_of
+from tradewind.controller.plan_writer import PlanWriter, WriteOutcome, outcome_of
 from tradewind.kube import writes as api_writes
-from tradewind.kube.writes import Answer, ApiWrites
+from tradewind.kube.failures import Status
+from tradewind.kube.writes import ApiWrites
 from tradewind.planner.gate import GATE, OLD_GATE
 from tradewind.planner.plan_annotation import ANNOTATION, PlanAnnotation
 
@@ -61,22 +62,20 @@ def sent(asked: Iterable[Asked]) -> list[tuple[str, object]]:
 
 
 _NOMINATED = ("web/status", {"metadata": _UID, "status": _NOMINATION})
-_RELEASED = ("web", {"metadata": _PLAN, "spec": {"schedulingGates": None}})
+_UNGATED = ("web", {"metadata": _PLAN, "spec": {"schedulingGates": None}})
 
 
 @pytest.mark.parametrize(
     ("held", "nominate", "writes"),
     [
-        pytest.param(waiting("web", GATE), True, [_NOMINATED, _RELEASED], id="nominated, then let go"),
-        pytest.param(waiting("web", GATE), False, [_RELEASED], id="one write without a nomination"),
+        pytest.param(waiting("web", GATE), True, [_NOMINATED, _UNGATED], id="nominated, then ungated"),
+        pytest.param(waiting("web", GATE), False, [_UNGATED], id="one write without a nomination"),
+        pytest.param(waiting("web", OLD_GATE), False, [_UNGATED], id="behind the gate of the version before"),
         pytest.param(
-            waiting("web", OLD_GATE), False, [_RELEASED], id="behind the gate of the version before"
+            waiting("web", GATE, nominated="n1"), True, [_UNGATED], id="a nomination that is there already"
         ),
         pytest.param(
-            waiting("web", GATE, nominated="n1"), True, [_RELEASED], id="a nomination that is there already"
-        ),
-        pytest.param(
-            waiting("web", GATE, nominated="n2"), True, [_NOMINATED, _RELEASED], id="an old nomination"
+            waiting("web", GATE, nominated="n2"), True, [_NOMINATED, _UNGATED], id="an old nomination"
         ),
         pytest.param(
             waiting("web"),
@@ -95,7 +94,10 @@ _RELEASED = ("web", {"metadata": _PLAN, "spec": {"schedulingGates": None}})
 )
 def test_what_a_plan_costs(held: Pod, nominate: bool, writes: list[tuple[str, object]]) -> None:
     server = ApiServer()
-    assert run(server, lambda writer: writer.release(held, _ANNOTATION, nominate=nominate)) is Outcome.WRITTEN
+    assert (
+        run(server, lambda writer: writer.write_plan(held, _ANNOTATION, nominate=nominate))
+        is WriteOutcome.WRITTEN
+    )
     assert sent(server.asked) == writes
 
 
@@ -105,22 +107,24 @@ def test_what_a_plan_costs(held: Pod, nominate: bool, writes: list[tuple[str, ob
 def test_a_pod_behind_another_gate_is_left_alone(gates: tuple[str, ...]) -> None:
     server = ApiServer()
     assert (
-        run(server, lambda writer: writer.release(waiting("web", *gates), _ANNOTATION, nominate=True))
-        is Outcome.LEFT
+        run(server, lambda writer: writer.write_plan(waiting("web", *gates), _ANNOTATION, nominate=True))
+        is WriteOutcome.LEFT
     )
     assert server.asked == []
 
 
 @pytest.mark.parametrize(
     ("gates", "second"),
-    [pytest.param((GATE,), _RELEASED, id="held"), pytest.param((), ("web", {"metadata": _PLAN}), id="free")],
+    [pytest.param((GATE,), _UNGATED, id="held"), pytest.param((), ("web", {"metadata": _PLAN}), id="free")],
 )
-def test_a_failed_nomination_does_not_stop_the_release(
+def test_a_failed_nomination_does_not_keep_a_pod_gated(
     gates: tuple[str, ...], second: tuple[str, object]
 ) -> None:
     server = ApiServer(Reply(403, "pods/status is forbidden"))
-    released = run(server, lambda writer: writer.release(waiting("web", *gates), _ANNOTATION, nominate=True))
-    assert released is Outcome.WRITTEN
+    released = run(
+        server, lambda writer: writer.write_plan(waiting("web", *gates), _ANNOTATION, nominate=True)
+    )
+    assert released is WriteOutcome.WRITTEN
     assert sent(server.asked)[1] == second
 
 
@@ -128,25 +132,29 @@ def test_a_failed_nomination_does_not_stop_the_release(
 def test_a_pod_that_is_gone_costs_no_second_write(reply: Reply) -> None:
     server = ApiServer(reply)
     held = waiting("web", GATE)
-    assert run(server, lambda writer: writer.release(held, _ANNOTATION, nominate=True)) is Outcome.GONE
+    assert (
+        run(server, lambda writer: writer.write_plan(held, _ANNOTATION, nominate=True)) is WriteOutcome.GONE
+    )
     assert len(server.asked) == 1
 
 
 @pytest.mark.parametrize(
-    ("answer", "outcome"),
+    ("status", "outcome"),
     [
-        (Answer(200), Outcome.WRITTEN),
-        (Answer(404, 'pods "web" not found'), Outcome.GONE),
-        (Answer(422, _OTHER_UID.message), Outcome.GONE),
-        (Answer(422, "spec.schedulingGates: Forbidden"), Outcome.FAILED),
-        (Answer(409, "Precondition failed: UID in precondition: a, UID in object meta: b"), Outcome.GONE),
-        (Answer(409, 'pods "fluid": the object has been modified'), Outcome.FAILED),
-        (Answer(403, "forbidden"), Outcome.FAILED),
-        (Answer(0, "no connection"), Outcome.FAILED),
+        (Status(404, 'pods "web" not found'), WriteOutcome.GONE),
+        (Status(422, _OTHER_UID.message), WriteOutcome.GONE),
+        (Status(422, "spec.schedulingGates: Forbidden"), WriteOutcome.FAILED),
+        (
+            Status(409, "Precondition failed: UID in precondition: a, UID in object meta: b"),
+            WriteOutcome.GONE,
+        ),
+        (Status(409, 'pods "fluid": the object has been modified'), WriteOutcome.FAILED),
+        (Status(403, "forbidden"), WriteOutcome.FAILED),
+        (Status(0, "no connection"), WriteOutcome.FAILED),
     ],
 )
-def test_what_an_answer_means(answer: Answer, outcome: Outcome) -> None:
-    assert outcome_of(answer) is outcome
+def test_what_a_refusal_means(status: Status, outcome: WriteOutcome) -> None:
+    assert outcome_of(status.error()) is outcome
 
 
 def plans(*names: str) -> list[tuple[Pod, PlanAnnotation]]:
@@ -171,7 +179,7 @@ def test_a_wave_is_bound_before_the_next_is_written() -> None:
     bound = Bound(server)
     waves = [plans("a", "b"), plans("c"), plans("d")]
     outcomes = run(server, lambda writer: writer.write(waves, nominate=False, wait_bound=bound.wait))
-    assert outcomes == dict.fromkeys(["u-a", "u-b", "u-c", "u-d"], Outcome.WRITTEN)
+    assert outcomes == dict.fromkeys(["u-a", "u-b", "u-c", "u-d"], WriteOutcome.WRITTEN)
     assert bound.waits == [({"u-a", "u-b"}, {"a", "b"}), ({"u-c"}, {"a", "b", "c"})]
 
 
@@ -186,7 +194,7 @@ def test_a_wave_that_is_never_bound_holds_up_nobody() -> None:
         server,
         lambda writer: writer.write(waves, nominate=False, wait_bound=never, wave_seconds=0.01),
     )
-    assert set(outcomes.values()) == {Outcome.WRITTEN}
+    assert set(outcomes.values()) == {WriteOutcome.WRITTEN}
 
 
 def test_who_could_not_be_written_is_not_waited_for() -> None:
@@ -197,7 +205,7 @@ def test_who_could_not_be_written_is_not_waited_for() -> None:
         lambda writer: writer.write([plans("a", "b"), plans("c")], nominate=False, wait_bound=bound.wait),
         concurrency=1,
     )
-    assert outcomes == {"u-a": Outcome.GONE, "u-b": Outcome.WRITTEN, "u-c": Outcome.WRITTEN}
+    assert outcomes == {"u-a": WriteOutcome.GONE, "u-b": WriteOutcome.WRITTEN, "u-c": WriteOutcome.WRITTEN}
     assert [uids for uids, _ in bound.waits] == [{"u-b"}]
 
 
@@ -208,12 +216,12 @@ def test_when_nothing_can_be_written_the_rest_is_not_tried() -> None:
         server,
         lambda writer: writer.write([plans("a", "b"), plans("c")], nominate=False, wait_bound=bound.wait),
     )
-    assert outcomes == dict.fromkeys(["u-a", "u-b", "u-c"], Outcome.FAILED)
+    assert outcomes == dict.fromkeys(["u-a", "u-b", "u-c"], WriteOutcome.FAILED)
     assert len(server.asked) == 2
     assert bound.waits == []
 
 
-def test_a_pod_is_let_go_right_after_its_nomination() -> None:
+def test_a_pod_is_ungated_right_after_its_nomination() -> None:
     server = ApiServer()
     names = [f"p{number}" for number in range(6)]
     run(
@@ -229,8 +237,8 @@ def test_a_pod_is_let_go_right_after_its_nomination() -> None:
 def test_our_gate_is_removed_whatever_else_holds_the_pod() -> None:
     server = ApiServer(Reply(200), Reply(404), Reply(403))
     held = [waiting("a", GATE), waiting("b", "other/gate", GATE), waiting("c", GATE)]
-    outcomes = run(server, lambda writer: writer.unhold(held), concurrency=1)
-    assert outcomes == {"u-a": Outcome.WRITTEN, "u-b": Outcome.GONE, "u-c": Outcome.FAILED}
+    outcomes = run(server, lambda writer: writer.ungate(held), concurrency=1)
+    assert outcomes == {"u-a": WriteOutcome.WRITTEN, "u-b": WriteOutcome.GONE, "u-c": WriteOutcome.FAILED}
     assert server.asked[0].headers["Content-Type"] == "application/strategic-merge-patch+json"
     assert server.asked[0].body == {
         "metadata": {"uid": "u-a"},
@@ -243,12 +251,12 @@ def test_writes_are_counted() -> None:
     server = ApiServer(Reply(403), Reply(200), Reply(404))
 
     async def work(writer: PlanWriter) -> None:
-        await writer.release(waiting("web", GATE), _ANNOTATION, nominate=True)
-        await writer.unhold([waiting("web", GATE)])
+        await writer.write_plan(waiting("web", GATE), _ANNOTATION, nominate=True)
+        await writer.ungate([waiting("web", GATE)])
 
     run(server, work, metrics)
     shown = generate_latest(metrics.registry).decode()
-    for kind, outcome in [("nominate", "failed"), ("release", "written"), ("unhold", "gone")]:
+    for kind, outcome in [("nominate", "failed"), ("ungate", "written"), ("ungate_without_plan", "gone")]:
         assert f'tradewind_plan_writes_total{{kind="{kind}",outcome="{outcome}"}} 1.0' in shown
 
 

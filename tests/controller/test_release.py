@@ -44,11 +44,11 @@ def test_without_a_cluster_it_says_how_to_name_one(
     ("report", "sentence"),
     [
         (Report(), "Tradewind holds no pod."),
-        (Report(let_go=1), "Let go of 1 pod; Tradewind holds none any more."),
-        (Report(let_go=300), "Let go of 300 pods; Tradewind holds none any more."),
+        (Report(ungated=1), "Ungated 1 pod; Tradewind holds none any more."),
+        (Report(ungated=300), "Ungated 300 pods; Tradewind holds none any more."),
         (
-            Report(let_go=2, failed={"shop/web": "403: forbidden", "shop/db": "403: forbidden"}),
-            "Let go of 2 pods; 2 pods could not be let go, the first of them shop/web: 403: forbidden.",
+            Report(ungated=2, failed={"shop/web": "403: forbidden", "shop/db": "403: forbidden"}),
+            "Ungated 2 pods; 2 pods could not be ungated, the first of them shop/web: 403: forbidden.",
         ),
     ],
 )
@@ -92,21 +92,21 @@ def queries(server: ApiServer, method: str) -> list[Asked]:
     return [asked for asked in server.asked if asked.method == method]
 
 
-def test_pods_that_came_meanwhile_are_let_go_too() -> None:
+def test_pods_that_came_meanwhile_are_ungated_too() -> None:
     server = playing([page(["a", "b"]), page(["c"])])
-    assert released(server) == Report(let_go=3)
+    assert released(server) == Report(ungated=3)
     assert len(queries(server, "GET")) == 3
 
 
-def test_pods_of_the_version_before_are_let_go_too() -> None:
-    assert released(playing([page(["a"], gate=OLD_GATE)])) == Report(let_go=1)
+def test_pods_of_the_version_before_are_ungated_too() -> None:
+    assert released(playing([page(["a"], gate=OLD_GATE)])) == Report(ungated=1)
     assert released(playing([page(["a"], gate="example.com/quota")])) == Report()
 
 
 def test_a_list_that_ran_out_is_begun_anew() -> None:
     gone = Reply(410, "the continue token has expired")
     server = playing([page(["a"], token="next"), gone, page(["b"])])
-    assert released(server) == Report(let_go=2)
+    assert released(server) == Report(ungated=2)
     tokens = [asked.query.get("continue") for asked in queries(server, "GET")]
     assert tokens == [None, "next", None, None]
 
@@ -125,5 +125,5 @@ def test_the_first_write_without_an_answer_speaks_for_all(monkeypatch: pytest.Mo
     server = playing([page(names)], lambda _: Reply(0))
     report = released(server)
     assert len(report.failed) == 400
-    assert report.failed["shop/p0"].startswith("no answer: ")
+    assert report.failed["shop/p0"].startswith("the connection to the API server failed: ")
     assert len(queries(server, "PATCH")) <= 16 * 6  # those that were under way

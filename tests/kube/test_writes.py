@@ -8,9 +8,10 @@ from kubernetes.client import ApiClient, Configuration
 from kubernetes.config import ConfigException
 
 from tests.kube.api_server import ApiServer, Asked, Reply, serving
+from tradewind.errors import ApiError
 from tradewind.kube import writes as api_writes
 from tradewind.kube.client import MERGE_PATCH
-from tradewind.kube.writes import Answer, ApiWrites
+from tradewind.kube.writes import ApiWrites
 
 _PATH = "/api/v1/namespaces/shop/pods/web"
 _PATCH = {"metadata": {"uid": "u"}, "spec": {"schedulingGates": None}}
@@ -30,27 +31,27 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 def run(
     server: ApiServer,
-    work: Callable[[ApiWrites], Awaitable[Answer]],
+    work: Callable[[ApiWrites], Awaitable[None]],
     configuration: Configuration | None = None,
     **options: object,
-) -> Answer:
-    async def go() -> Answer:
+) -> None:
+    async def go() -> None:
         async with serving(server):
             known = configuration or Configuration()
             known.host = server.url
             async with ApiWrites(ApiClient(known), **options) as writes:  # type: ignore[arg-type]
-                return await work(writes)
+                await work(writes)
 
-    return asyncio.run(go())
+    asyncio.run(go())
 
 
-async def patch(writes: ApiWrites) -> Answer:
-    return await writes.patch(_PATH, _PATCH)
+async def patch(writes: ApiWrites) -> None:
+    await writes.patch(_PATH, _PATCH)
 
 
 def test_a_patch_is_sent_as_it_is() -> None:
     server = ApiServer()
-    assert run(server, patch) == Answer(200)
+    run(server, patch)
     (asked,) = server.asked
     assert (asked.method, asked.path, asked.body) == ("PATCH", _PATH, _PATCH)
     assert asked.headers["Content-Type"] == MERGE_PATCH
@@ -59,16 +60,18 @@ def test_a_patch_is_sent_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("status", [400, 403, 404, 409, 422])
-def test_a_refusal_is_an_answer(status: int) -> None:
+def test_a_refusal_is_final(status: int) -> None:
     server = ApiServer(Reply(status, "no"))
-    assert run(server, patch) == Answer(status, "no")
+    with pytest.raises(ApiError, match=f"^the API server answers {status}: no$") as raised:
+        run(server, patch)
+    assert raised.value.status == status
     assert len(server.asked) == 1
 
 
 @pytest.mark.parametrize("status", [0, 429, 500, 502, 503, 504])
 def test_what_may_be_over_soon_is_tried_again(status: int) -> None:
     server = ApiServer(Reply(status), Reply(status))
-    assert run(server, patch) == Answer(200)
+    run(server, patch)
     assert len(server.asked) == 3
 
 
@@ -78,7 +81,7 @@ def test_the_api_server_says_how_long_to_wait(waits: list[float]) -> None:
         Reply(503, headers={"Retry-After": "soon"}),
         Reply(429, headers={"Retry-After": "3600"}),
     )
-    assert run(server, patch).ok
+    run(server, patch)
     assert waits[0] == 3
     assert 0.1 <= waits[1] <= 0.2  # nothing that can be read: the second delay of our own
     assert waits[2] == 10  # the most
@@ -86,20 +89,21 @@ def test_the_api_server_says_how_long_to_wait(waits: list[float]) -> None:
 
 def test_tries_are_bounded_and_spaced(waits: list[float]) -> None:
     server = ApiServer(*[Reply(503, "down")] * 100)
-    assert run(server, patch) == Answer(503, "down")
+    with pytest.raises(ApiError, match="answers 503: down"):
+        run(server, patch)
     assert len(server.asked) == 6
     full = [0.1, 0.2, 0.4, 0.8, 1.6]
     assert all(whole / 2 <= wait <= whole for wait, whole in zip(waits, full, strict=True))
 
 
-def test_no_server_at_all_is_an_answer_too() -> None:
-    async def go() -> Answer:
+def test_no_server_at_all_is_an_error_without_a_status() -> None:
+    async def go() -> None:
         async with ApiWrites(ApiClient(Configuration(host="http://127.0.0.1:1"))) as writes:
-            return await patch(writes)
+            await patch(writes)
 
-    answer = asyncio.run(go())
-    assert answer.status == 0
-    assert "127.0.0.1" in answer.message
+    with pytest.raises(ApiError, match=r"127\.0\.0\.1") as raised:
+        asyncio.run(go())
+    assert raised.value.status == 0
 
 
 def test_no_more_at_once_than_asked_for() -> None:
@@ -115,17 +119,18 @@ def test_no_more_at_once_than_asked_for() -> None:
 
     server.answer = answer  # type: ignore[method-assign]
 
-    async def many(writes: ApiWrites) -> Answer:
-        return (await asyncio.gather(*(patch(writes) for _ in range(20))))[-1]
+    async def many(writes: ApiWrites) -> None:
+        await asyncio.gather(*(patch(writes) for _ in range(20)))
 
-    assert run(server, many, concurrency=3).ok
+    run(server, many, concurrency=3)
     assert len(server.asked) == 20
     assert server.at_once == 3
 
 
 def test_who_may_no_longer_write_does_not_try_again() -> None:
     server = ApiServer(*[Reply(503)] * 100)
-    assert run(server, patch, permitted=lambda: len(server.asked) < 2).status == 0
+    with pytest.raises(ApiError, match="no longer permitted to write"):
+        run(server, patch, permitted=lambda: len(server.asked) < 2)
     assert len(server.asked) == 2
 
 
@@ -149,13 +154,13 @@ class Tokens:
 def test_a_token_is_used_for_ten_seconds_and_then_renewed() -> None:
     server, tokens = ApiServer(), Tokens()
 
-    async def thrice(writes: ApiWrites) -> Answer:
+    async def thrice(writes: ApiWrites) -> None:
         await patch(writes)
         await patch(writes)
         writes._credentials_until -= 10
-        return await patch(writes)
+        await patch(writes)
 
-    assert run(server, thrice, tokens.configuration()).ok
+    run(server, thrice, tokens.configuration())
     assert [asked.headers["Authorization"] for asked in server.asked] == [
         "Bearer token-1",
         "Bearer token-1",
@@ -165,11 +170,11 @@ def test_a_token_is_used_for_ten_seconds_and_then_renewed() -> None:
 
 def test_a_token_that_is_refused_is_renewed_at_once() -> None:
     server, tokens = ApiServer(Reply(401)), Tokens()
-    assert run(server, patch, tokens.configuration()).ok
+    run(server, patch, tokens.configuration())
     assert [asked.headers["Authorization"] for asked in server.asked] == ["Bearer token-1", "Bearer token-2"]
 
 
-def test_credentials_that_cannot_be_renewed_are_an_answer() -> None:
+def test_credentials_that_cannot_be_renewed_are_an_error() -> None:
     def fail(configuration: Configuration) -> None:
         del configuration
         raise ConfigException("the token file is empty")
@@ -177,8 +182,8 @@ def test_credentials_that_cannot_be_renewed_are_an_answer() -> None:
     configuration = Tokens().configuration()
     configuration.refresh_api_key_hook = fail
     server = ApiServer()
-    answer = run(server, patch, configuration)
-    assert answer == Answer(0, "the credentials cannot be renewed: the token file is empty")
+    with pytest.raises(ApiError, match="the credentials cannot be renewed: the token file is empty"):
+        run(server, patch, configuration)
     assert server.asked == []
 
 
@@ -186,14 +191,14 @@ def test_where_a_proxy_is_set_it_is_asked() -> None:
     """It is sent the whole address, and all else is the same."""
     proxy = ApiServer(Reply(503), Reply(429, headers={"Retry-After": "1"}))
 
-    async def go() -> Answer:
+    async def go() -> None:
         async with serving(proxy):
             configuration = Tokens().configuration()
             configuration.host, configuration.proxy = "http://api.invalid", proxy.url
             async with ApiWrites(ApiClient(configuration)) as writes:
-                return await patch(writes)
+                await patch(writes)
 
-    assert asyncio.run(go()) == Answer(200)
+    asyncio.run(go())
     assert len(proxy.asked) == 3
     asked = proxy.asked[-1]
     assert (asked.method, asked.path, asked.body) == ("PATCH", _PATH, _PATCH)

@@ -18,7 +18,7 @@ def add(command: argparse.ArgumentParser) -> None:
     command.description = (
         f"Removes the scheduling gate {GATE} from all pods, so that they are placed without a plan. "
         "Other gates stay. Exit code 0: no pod is held any more, or a planner is at work; 1: some pods could "
-        "not be let go, or the API server does not answer; 2: bad usage."
+        "not be ungated, or the API server does not answer; 2: bad usage."
     )
     argument = command.add_argument
     argument(

@@ -53,7 +53,7 @@ class PlanMetrics:
         )
         self._followed = Counter(
             "tradewind_followed_plans",
-            "Pods let go with a plan, by where they are: as planned, elsewhere, nowhere, gone.",
+            "Pods ungated with a plan, by where they are: as planned, elsewhere, nowhere, gone.",
             ["outcome"],
             registry=registry,
         )

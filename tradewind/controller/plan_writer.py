@@ -1,4 +1,4 @@
-"""Writes plans on pods, and lets pods go.
+"""Writes plans on pods, and ungates them.
 
 As few writes a pod as the API server allows (tried on 1.36): `pods/status` takes the nomination and the
 annotation together but leaves the gate; the pod itself takes the annotation and the gate together but leaves
@@ -15,8 +15,9 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tradewind.cluster.objects import Pod
+from tradewind.errors import ApiError, ConflictError, NotFoundError
 from tradewind.kube.client import STRATEGIC_PATCH
-from tradewind.kube.writes import Answer, ApiWrites
+from tradewind.kube.writes import ApiWrites
 from tradewind.planner import gate
 from tradewind.planner.plan_annotation import ANNOTATION, PlanAnnotation
 
@@ -37,7 +38,7 @@ _log = logging.getLogger(__name__)
 WaitBound = Callable[[frozenset[str], float], Awaitable[object]]
 
 
-class Outcome(enum.StrEnum):
+class WriteOutcome(enum.StrEnum):
     WRITTEN = "written"
     GONE = "gone"  # the pod, or it is another one of the same name
     LEFT = "left"  # as it is: another gate holds the pod
@@ -62,7 +63,7 @@ class PlanWriter:
         self._writes = writes
         self._metrics = metrics
         # A pod's writes follow each other at once; otherwise all pods of a wave would be nominated before the
-        # first is let go.
+        # first is ungated.
         self._places = asyncio.Semaphore(writes.concurrency)
         self._unwritten = 0
 
@@ -78,96 +79,100 @@ class PlanWriter:
         nominate: bool,
         wait_bound: WaitBound,
         wave_seconds: float = _WAVE_SECONDS,
-    ) -> dict[str, Outcome]:
+    ) -> dict[str, WriteOutcome]:
         """By UID. A wave is bound, or had its time for that, before the next is written.
 
         When nothing of a wave can be written, the waves after it are not tried.
         """
-        outcomes = {pod.uid: Outcome.FAILED for wave in waves for pod, _ in wave}
+        outcomes = {pod.uid: WriteOutcome.FAILED for wave in waves for pod, _ in wave}
         for number, wave in enumerate(waves, 1):
             written = await self._write_wave(wave, nominate=nominate)
             outcomes |= written
-            bound = frozenset(uid for uid, outcome in written.items() if outcome is Outcome.WRITTEN)
-            if not bound and Outcome.FAILED in written.values():
+            bound = frozenset(uid for uid, outcome in written.items() if outcome is WriteOutcome.WRITTEN)
+            if not bound and WriteOutcome.FAILED in written.values():
                 break
             if bound and number < len(waves):
                 await _within(wave_seconds, wait_bound(bound, wave_seconds))
         return outcomes
 
-    async def release(self, pod: Pod, plan: PlanAnnotation, *, nominate: bool) -> Outcome:
+    async def write_plan(self, pod: Pod, plan: PlanAnnotation, *, nominate: bool) -> WriteOutcome:
         """Also without the nomination, if only that fails: then the annotation alone must do."""
         if pod.gates and not gate.held(pod):
-            return Outcome.LEFT
+            return WriteOutcome.LEFT
         patch = _on(pod, {"metadata": {"annotations": {ANNOTATION: plan.text()}}})
         if not pod.gates:
             return await self._annotate(pod, plan, patch, nominate=nominate)
         if nominate and pod.nominated != plan.node:
             outcome = await self._patch("nominate", pod, _on(pod, _nomination(plan)), "/status")
-            if outcome is Outcome.GONE:
+            if outcome is WriteOutcome.GONE:
                 return outcome
-        return await self._patch("release", pod, patch | {"spec": {"schedulingGates": None}})
+        return await self._patch("ungate", pod, patch | {"spec": {"schedulingGates": None}})
 
-    async def unhold(self, pods: Iterable[Named]) -> dict[str, Outcome]:
+    async def ungate(self, pods: Iterable[Named]) -> dict[str, WriteOutcome]:
         """By UID: our gate is removed without a plan, any other stays."""
         held = list(pods)
-        outcomes = await asyncio.gather(*(self._unhold(pod) for pod in held))
-        return _told("let go", {pod.uid: outcome for pod, outcome in zip(held, outcomes, strict=True)})
+        outcomes = await asyncio.gather(*(self._ungate(pod) for pod in held))
+        return _warned("ungated", {pod.uid: outcome for pod, outcome in zip(held, outcomes, strict=True)})
 
     async def _write_wave(
         self, wave: Sequence[tuple[Pod, PlanAnnotation]], *, nominate: bool
-    ) -> Mapping[str, Outcome]:
-        async def one(pod: Pod, plan: PlanAnnotation) -> Outcome:
+    ) -> Mapping[str, WriteOutcome]:
+        async def one(pod: Pod, plan: PlanAnnotation) -> WriteOutcome:
             try:
                 async with self._places:
-                    return await self.release(pod, plan, nominate=nominate)
+                    return await self.write_plan(pod, plan, nominate=nominate)
             finally:
                 self._unwritten -= 1
 
         self._unwritten += len(wave)
         outcomes = await asyncio.gather(*(one(pod, plan) for pod, plan in wave))
-        return _told("planned", {pod.uid: outcome for (pod, _), outcome in zip(wave, outcomes, strict=True)})
+        return _warned(
+            "planned", {pod.uid: outcome for (pod, _), outcome in zip(wave, outcomes, strict=True)}
+        )
 
     async def _annotate(
         self, pod: Pod, plan: PlanAnnotation, patch: dict[str, Any], *, nominate: bool
-    ) -> Outcome:
+    ) -> WriteOutcome:
         """A nomination that is there already is kube-scheduler's own: it may have made room there."""
         if nominate and not pod.nominated:
             outcome = await self._patch("nominate", pod, patch | _nomination(plan), "/status")
-            if outcome is not Outcome.FAILED:
+            if outcome is not WriteOutcome.FAILED:
                 return outcome
         return await self._patch("annotate", pod, patch)
 
-    async def _unhold(self, pod: Named) -> Outcome:
-        return self._counted("unhold", pod, await remove_gate(self._writes, pod))
+    async def _ungate(self, pod: Named) -> WriteOutcome:
+        return await self._counted("ungate_without_plan", pod, ungate(self._writes, pod))
 
-    async def _patch(self, kind: str, pod: Pod, patch: dict[str, Any], subresource: str = "") -> Outcome:
-        return self._counted(kind, pod, await self._writes.patch(_path(pod) + subresource, patch))
+    async def _patch(self, kind: str, pod: Pod, patch: dict[str, Any], subresource: str = "") -> WriteOutcome:
+        return await self._counted(kind, pod, self._writes.patch(_path(pod) + subresource, patch))
 
-    def _counted(self, kind: str, pod: Named, answer: Answer) -> Outcome:
-        outcome = outcome_of(answer)
+    async def _counted(self, kind: str, pod: Named, write: Awaitable[None]) -> WriteOutcome:
+        outcome = WriteOutcome.WRITTEN
+        try:
+            await write
+        except ApiError as error:
+            outcome = outcome_of(error)
+            if outcome is WriteOutcome.FAILED:
+                _log.info("%s of %s/%s failed: %s", kind, pod.namespace, pod.name, error)
         self._metrics.writes.labels(kind, outcome.value).inc()
-        if outcome is Outcome.FAILED:
-            _log.info("%s of %s/%s failed: %s", kind, pod.namespace, pod.name, answer)
         return outcome
 
 
-async def remove_gate(writes: ApiWrites, pod: Named) -> Answer:
-    return await writes.patch(_path(pod), _on(pod, _WITHOUT_GATE), STRATEGIC_PATCH)
+async def ungate(writes: ApiWrites, pod: Named) -> None:
+    await writes.patch(_path(pod), _on(pod, _WITHOUT_GATE), STRATEGIC_PATCH)
 
 
-def outcome_of(answer: Answer) -> Outcome:
-    if answer.ok:
-        return Outcome.WRITTEN
-    if answer.status == HTTPStatus.NOT_FOUND or _another(answer):
-        return Outcome.GONE
-    return Outcome.FAILED
+def outcome_of(error: ApiError) -> WriteOutcome:
+    return (
+        WriteOutcome.GONE if isinstance(error, NotFoundError) or _is_other_pod(error) else WriteOutcome.FAILED
+    )
 
 
-def _another(answer: Answer) -> bool:
+def _is_other_pod(error: ApiError) -> bool:
     """Whether the pod of that name has another UID: invalid, says 1.36; others may call it a conflict."""
-    if answer.status == HTTPStatus.UNPROCESSABLE_ENTITY:
-        return "metadata.uid" in answer.message
-    return answer.status == HTTPStatus.CONFLICT and "UID in precondition" in answer.message
+    if error.status == HTTPStatus.UNPROCESSABLE_ENTITY:
+        return "metadata.uid" in str(error)
+    return isinstance(error, ConflictError) and "UID in precondition" in str(error)
 
 
 def _path(pod: Named) -> str:
@@ -183,10 +188,10 @@ def _nomination(plan: PlanAnnotation) -> dict[str, Any]:
     return {"status": {"nominatedNodeName": plan.node}}
 
 
-def _told(what: str, outcomes: dict[str, Outcome]) -> dict[str, Outcome]:
+def _warned(what: str, outcomes: dict[str, WriteOutcome]) -> dict[str, WriteOutcome]:
     counts = Counter(outcomes.values())
-    if counts[Outcome.FAILED]:
-        _log.warning("%d of %d pods could not be %s", counts[Outcome.FAILED], len(outcomes), what)
+    if counts[WriteOutcome.FAILED]:
+        _log.warning("%d of %d pods could not be %s", counts[WriteOutcome.FAILED], len(outcomes), what)
     return outcomes
 
 

@@ -1,4 +1,4 @@
-"""Lets go of every pod that Tradewind holds, whoever held it: for the end of Tradewind, and for a watchdog.
+"""Ungates every pod that Tradewind holds: for the end of Tradewind, and for a watchdog.
 
 Reads and writes the API server alone: it works where no planner runs, and needs no state of one.
 """
@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from tradewind.controller.plan_writer import Outcome, outcome_of, remove_gate
+from tradewind.controller.plan_writer import WriteOutcome, outcome_of, ungate
 from tradewind.errors import ApiError, GoneError
 from tradewind.kube.access import ApiClient
 from tradewind.kube.lease import LeaseSpec, LeaseStore
@@ -26,10 +26,10 @@ LEASE = "tradewind-planner"  # of the leader among the planners
 _MAYBE_HELD = "spec.nodeName=,status.phase=Pending"
 _PAGE_PODS = 500
 _PAGE_SECONDS = 30.0
-# Pods that came while others were let go are found by the next pass.
+# Pods that came while others were ungated are found by the next pass.
 _PASSES = 5
 _LEASE_SECONDS = 15.0
-_MOST_LEASE_SECONDS = 60.0
+_MAX_LEASE_SECONDS = 60.0
 
 
 class _Gate(msgspec.Struct):
@@ -61,17 +61,17 @@ class Held(msgspec.Struct, frozen=True):
 
 
 class Report(msgspec.Struct):
-    let_go: int = 0
+    ungated: int = 0
     failed: dict[str, str] = {}  # namespace/name to what the API server said
     silent: bool = False  # the API server, at least once
 
     def __str__(self) -> str:
         if self.failed:
             first, said = next(iter(self.failed.items()))
-            left = f"{_pods(len(self.failed))} could not be let go, the first of them {first}: {said}"
-            return f"Let go of {_pods(self.let_go)}; {left}."
-        if self.let_go:
-            return f"Let go of {_pods(self.let_go)}; Tradewind holds none any more."
+            left = f"{_pods(len(self.failed))} could not be ungated, the first of them {first}: {said}"
+            return f"Ungated {_pods(self.ungated)}; {left}."
+        if self.ungated:
+            return f"Ungated {_pods(self.ungated)}; Tradewind holds none any more."
         return "Tradewind holds no pod."
 
 
@@ -98,7 +98,7 @@ def sign_of_life(api: ApiClient, namespace: str, limit_seconds: float) -> str:
         off = _off_seconds(lease.spec)
         if off is not None and abs(off) < limit_seconds:
             return f"{store} was renewed {max(off, 0.0):.0f} s ago"
-        time.sleep(min(lease.spec.lease_duration_seconds or _LEASE_SECONDS, _MOST_LEASE_SECONDS))
+        time.sleep(min(lease.spec.lease_duration_seconds or _LEASE_SECONDS, _MAX_LEASE_SECONDS))
         again = store.read()
         return f"{store} is being renewed" if again is not None and again.spec != lease.spec else ""
     finally:
@@ -138,17 +138,18 @@ async def _pass(streams: Streams, writes: ApiWrites, report: Report) -> int:
     pages = _held_pages(streams)
     while (held := await asyncio.to_thread(next, pages, None)) is not None:
         found += len(held)
-        await asyncio.gather(*(_let_go(writes, pod, report) for pod in held))
+        await asyncio.gather(*(_ungate(writes, pod, report) for pod in held))
     return found
 
 
-async def _let_go(writes: ApiWrites, pod: Held, report: Report) -> None:
-    answer = await remove_gate(writes, pod)
-    outcome = outcome_of(answer)
-    report.let_go += outcome is Outcome.WRITTEN
-    if outcome is Outcome.FAILED:
-        report.failed[f"{pod.namespace}/{pod.name}"] = str(answer)
-        report.silent |= not answer.status
+async def _ungate(writes: ApiWrites, pod: Held, report: Report) -> None:
+    try:
+        await ungate(writes, pod)
+        report.ungated += 1
+    except ApiError as error:
+        if outcome_of(error) is WriteOutcome.FAILED:
+            report.failed[f"{pod.namespace}/{pod.name}"] = str(error)
+            report.silent |= not error.status
 
 
 def _held_pages(streams: Streams) -> Iterator[list[Held]]:

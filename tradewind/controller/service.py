@@ -16,7 +16,7 @@ from tradewind.controller.batching import Collected, collect
 from tradewind.controller.floor_guard import FloorGuard
 from tradewind.controller.metrics import PlanMetrics
 from tradewind.controller.plan_events import PlanEvents
-from tradewind.controller.plan_writer import Outcome, PlanWriter
+from tradewind.controller.plan_writer import PlanWriter, WriteOutcome
 from tradewind.controller.planning import Orders, Planning
 from tradewind.controller.release import LEASE
 from tradewind.kube.client import Client
@@ -36,7 +36,7 @@ _FLOOR_SECONDS = 1.0
 # Whether pods are bound is looked at so often, and as time goes on after so much more of it.
 _BOUND_SECONDS = 0.02
 _BOUND_SHARE = 0.05
-# Full batches stay open for so many times the processor time of a plan: pods that are created, let go and
+# Full batches stay open for so many times the processor time of a plan: pods that are created, ungated and
 # bound need the processor too.
 _REST_FACTOR = 4.0
 
@@ -142,7 +142,7 @@ class PlannerService:
             try:
                 more = await self._round(writer, events, news=news != seen, pressed=full)
             except Exception:  # noqa: BLE001  any defect at all: the next batch may do better
-                _log.exception("planning failed; it is tried again with the next batch")
+                _log.exception("planning failed; retrying with the next batch")
                 more = False
             seen = seen if more else news
 
@@ -173,7 +173,7 @@ class PlannerService:
 
     async def _carry_out(self, orders: Orders, writer: PlanWriter, events: PlanEvents) -> None:
         try:
-            await asyncio.gather(self._write(orders, writer), self._tell(orders, events))
+            await asyncio.gather(self._write(orders, writer), self._write_events(orders, events))
         except Exception:  # noqa: BLE001  any defect at all: what was not written is planned again
             _log.exception("writing a plan failed")
             self._planning.forget(order.pod.uid for order in orders.placed())
@@ -182,9 +182,9 @@ class PlannerService:
         started = time.monotonic()
         settings = self._parts.settings.planner
         outcomes = await writer.write(orders.waves, nominate=settings.nominate, wait_bound=self._bound)
-        written = {uid for uid, outcome in outcomes.items() if outcome is Outcome.WRITTEN}
+        written = {uid for uid, outcome in outcomes.items() if outcome is WriteOutcome.WRITTEN}
         self._planning.forget(outcomes.keys() - written)
-        await writer.unhold(orders.let_go)
+        await writer.ungate(orders.let_go)
         if not written:
             return
         left = await self._bound(frozenset(written), settings.plan_seconds)
@@ -195,10 +195,10 @@ class PlannerService:
             {pod.uid: pod.node_name for pod in self._parts.cache.pods(written)},
         )
 
-    async def _tell(self, orders: Orders, events: PlanEvents) -> None:
+    async def _write_events(self, orders: Orders, events: PlanEvents) -> None:
         await events.unplaced(orders.unplaced.values())
         await events.planned_on_pool(orders.on_pools)
-        await events.released(orders.overdue, self._parts.settings.planner.hold_seconds)
+        await events.ungated(orders.overdue, self._parts.settings.planner.hold_seconds)
 
     async def _bound(self, uids: frozenset[str], seconds: float) -> frozenset[str]:
         """Those that are not, after so long. Not in a thread: each of many plans would take one."""

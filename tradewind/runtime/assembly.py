@@ -18,7 +18,7 @@ from tradewind.config.settings import Settings
 from tradewind.errors import TradewindError
 from tradewind.kube.access import ApiClient
 from tradewind.kube.client import Client
-from tradewind.kube.events import warn_about_ourselves
+from tradewind.kube.events import warn
 from tradewind.market.feed import MarketFeed
 from tradewind.market.market import Market
 from tradewind.market.memory import MarketMemory
@@ -77,8 +77,8 @@ class Assembly:
             self._source.stop()
 
     async def follow_files(self, also: Callable[[], None] = lambda: None) -> None:
-        refused = partial(warn_about_ourselves, self._source.api, "ConfigurationRefused")
-        table_refused = partial(warn_about_ourselves, self._source.api, "PriceTableRefused")
+        refused = partial(self._warn, "ConfigurationRefused")
+        table_refused = partial(self._warn, "PriceTableRefused")
         while True:
             await asyncio.sleep(_FILES_INTERVAL_SECONDS)
             await attempt(self.settings.refresh, refused)
@@ -99,6 +99,12 @@ class Assembly:
             if self.synced:
                 await attempt(recall.run)
             await asyncio.sleep(_LEARNED_INTERVAL_SECONDS)
+
+    def _warn(self, reason: str, text: str) -> None:
+        """Beside our own pod; outside a cluster the log alone has to do."""
+        pod = identity.pod()
+        if self._source.api is not None and pod is not None:
+            warn(self._source.api, pod, reason, text)
 
     def market_memory(self, wanted_by: str) -> MarketMemory:
         return MarketMemory(Client(self.api(wanted_by)), self.namespace, self.market_metrics)

@@ -3,6 +3,8 @@
 import os
 import socket
 
+from tradewind.kube.events import PodReference
+
 DEFAULT_NAMESPACE = "tradewind-system"  # of the manifests
 
 
@@ -13,6 +15,12 @@ def switched_on(variable: str) -> bool:
 
 def namespace() -> str:
     return os.environ.get("POD_NAMESPACE") or DEFAULT_NAMESPACE
+
+
+def pod() -> PodReference | None:
+    """The pod that this process runs in, where the manifests say so."""
+    name, space = os.environ.get("POD_NAME"), os.environ.get("POD_NAMESPACE")
+    return PodReference(space, name, os.environ.get("POD_UID", "")) if name and space else None
 
 
 def identity() -> str:

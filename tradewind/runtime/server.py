@@ -82,7 +82,7 @@ async def attempt(work: Callable[..., None], *arguments: object) -> None:
     try:
         await asyncio.to_thread(work, *arguments)
     except Exception:  # noqa: BLE001  any defect at all; it is logged with its trace
-        _log.exception("%s failed; it is tried again", work.__qualname__)
+        _log.exception("%s failed; retrying", work.__qualname__)
 
 
 def _listen(host: str, port: int) -> socket.socket:
