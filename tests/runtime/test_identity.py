@@ -16,8 +16,8 @@ def test_the_namespace_is_the_pods_own(
     assert identity.namespace() == expected
 
 
-@pytest.mark.parametrize("command", ["planner", "serve", "release"])
-def test_every_command_with_objects_of_its_own_takes_their_namespace(
+@pytest.mark.parametrize("command", ["planner", "serve"])
+def test_every_process_with_objects_of_its_own_takes_their_namespace(
     monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
     monkeypatch.setenv("POD_NAMESPACE", "shop")
