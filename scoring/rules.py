@@ -1,5 +1,7 @@
 """What a rule is. Each is a frozen dataclass whose fields are its parameters."""
 
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import ClassVar, Protocol
 
@@ -14,13 +16,32 @@ Scores = NDArray[np.float64]
 
 
 class Filter(Protocol):
-    """Which nodes may take the pod. Nobody changes the answer, which may be shared."""
+    """Which nodes may take the pod. Nobody changes the answer, which may be shared.
+
+    One whose answer depends on other pods is a `ResourceFilter` if only what they leave free counts, else a
+    `scoring.pod_filter.PodFilter`: it tells the planner what that means for pods that are placed together.
+    """
 
     name: ClassVar[str]  # key in the configuration, label in the metrics
     reason: ClassVar[str]  # what people read in the pod's events: one constant sentence, nothing that varies
     resolvable: ClassVar[bool]  # could evicting pods make the node pass?
 
     def feasible(self, pod: Pod, nodes: Nodes) -> Mask: ...
+
+
+class ResourceFilter(ABC):
+    """A filter on what is free on the node. The planner keeps that account itself, by what a pod needs."""
+
+    name: ClassVar[str]
+    reason: ClassVar[str]
+    resolvable: ClassVar[bool]
+
+    @abstractmethod
+    def feasible(self, pod: Pod, nodes: Nodes) -> Mask: ...
+
+    @abstractmethod
+    def needs(self, pod: Pod) -> Mapping[str, int]:
+        """What must be free on the node when the pod is bound, by resource."""
 
 
 class Scorer(Protocol):

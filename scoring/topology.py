@@ -1,6 +1,7 @@
 """Which pods are where, by domains of a node label; over groups of equal pods, never pod by pod."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import msgspec
 import numpy as np
@@ -14,6 +15,24 @@ from tradewind.cluster.snapshot import Amounts, Cluster
 from tradewind.cluster.table import NodeTable, Rows
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SpreadDomains:
+    """The D domains of one topology spread constraint, as one pod sees them."""
+
+    codes: Rows  # (N,) the domain of each node, -1 outside of all
+    counting: Rows  # the same, -1 also where pods are not counted
+    existing: Amounts  # (D,) counted pods
+    eligible: Mask  # (D,) domains among which the emptiest is looked for
+    enough: bool  # domains for minDomains: else the emptiest counts as empty
+    itself: bool  # whether the pod counts when it looks at where it may go
+    max_skew: int
+
+    def headroom(self, pods: Amounts) -> Amounts:
+        """(D,) how many pods each domain may have on top of `pods`."""
+        emptiest = pods[self.eligible].min() if self.enough else 0
+        return np.asarray(self.max_skew + emptiest - pods)
+
+
 def matching(cluster: Cluster, term: PodTerm) -> list[PodGroup]:
     """The placed pods that the term speaks of."""
     # A selector of namespaces may let in any of them.
@@ -23,6 +42,21 @@ def matching(cluster: Cluster, term: PodTerm) -> list[PodGroup]:
         for group in present(cluster, cluster.placed.group_index.candidates(term.selector, named))
         if term.matches(group.namespace, dict(group.labels), cluster.namespace_labels(group.namespace))
     ]
+
+
+def selected(cluster: Cluster, term: PodTerm, pods: Sequence[Pod]) -> frozenset[int]:
+    """Which of these pods, wherever they may go, the term speaks of."""
+    return frozenset(
+        index
+        for index, pod in enumerate(pods)
+        if term.matches(pod.namespace, pod.labels, cluster.namespace_labels(pod.namespace))
+    )
+
+
+def term_keys(terms: Iterable[PodTerm]) -> set[str]:
+    """The labels of pods that the terms look at."""
+    selectors = {term.selector for term in terms}
+    return {each.key for selector in selectors for each in selector or ()}
 
 
 def widened(term: PodTerm) -> PodTerm:

@@ -1,8 +1,10 @@
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from scoring.filters.node_affinity import names_one_node
+from scoring.pod_filter import PodFilter, Relations, Waiting
 from scoring.rules import Mask, everyone
 from tradewind.cluster.objects import ANNOTATION_PREFIX, Pod
 from tradewind.cluster.snapshot import Nodes
@@ -25,7 +27,7 @@ class _Floor(NamedTuple):
 
 
 @dataclass(frozen=True)
-class DurableFloor:
+class DurableFloor(PodFilter):
     """At least `min` replicas of a workload, and `share` of all of them, are on durable nodes.
 
     While too few of those that are placed are on durable nodes, spot nodes are closed to the next one. In a
@@ -61,8 +63,30 @@ class DurableFloor:
             return everyone(len(nodes))
         return nodes.durable
 
-    def required(self, pod: Pod, total: int) -> int:
-        """How many of `total` replicas of the pod's workload or ReplicaSet must be on durable nodes."""
+    def attainable(self, pod: Pod, nodes: Nodes) -> Mask:
+        """Without durable nodes nothing that is placed meets the floor."""
+        return everyone(len(nodes)) if nodes.durable.any() else self.feasible(pod, nodes)
+
+    def relate(self, waiting: Waiting, nodes: Nodes, relations: Relations) -> None:
+        if not nodes.durable.any():
+            return
+        seen: set[tuple[frozenset[int], _Replicas]] = set()
+        for index in sorted(waiting.subject):
+            pod = waiting.pods[index]
+            if not self.counts_workload(pod):
+                continue
+            for scope in zip(_classes(pod, waiting.pods), _replicas(pod, nodes), strict=True):
+                if scope not in seen:
+                    seen.add(scope)
+                    classes, (durable, total) = scope
+                    pods = total + sum(waiting.counts[i] for i in classes)
+                    required = [self.durable_replicas(pod, count) for count in range(pods + 1)]
+                    relations.keep_durable(classes, durable=durable, total=total, required=required)
+
+    def counts_workload(self, pod: Pod) -> bool:
+        return self.durable_replicas(pod, 1) > 0
+
+    def durable_replicas(self, pod: Pod, total: int) -> int:
         return self._of(pod).replicas(total) if _movable(pod) else 0
 
     def _of(self, pod: Pod) -> _Floor:
@@ -106,3 +130,9 @@ def _replicas(pod: Pod, nodes: Nodes) -> tuple[_Replicas, _Replicas]:
         if group.owner_uid == owner_uid:
             own_durable, own_total = own_durable + safe, own_total + placed
     return _Replicas(durable, total), _Replicas(own_durable, own_total)
+
+
+def _classes(pod: Pod, pods: Sequence[Pod]) -> tuple[frozenset[int], frozenset[int]]:
+    """Which of these are of the pod's workload, and of its own controller."""
+    workload = [index for index, each in enumerate(pods) if each.workload == pod.workload]
+    return frozenset(workload), frozenset(index for index in workload if pods[index].owner == pod.owner)

@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from scoring.rules import Mask, everyone
+from scoring.rules import Mask, ResourceFilter, everyone
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Nodes
 
@@ -13,7 +13,7 @@ Factor = float | bool | Literal["off"]  # YAML reads a bare `off` as false
 
 
 @dataclass(frozen=True)
-class Limits:
+class Limits(ResourceFilter):
     """The node can serve the pod's peak: its limit is within what is free there, times an overcommit factor.
 
     A resource that the pod does not limit, or whose factor is off or not given, is not looked at. By default
@@ -42,6 +42,14 @@ class Limits:
                 return np.zeros(len(nodes), np.bool_)
             mask = mask & (limit <= free * float(factor))
         return mask
+
+    def needs(self, pod: Pod) -> Mapping[str, int]:
+        factors = {resource: self.overcommit.get(resource, "off") for resource in pod.limits}
+        return {
+            resource: math.ceil(limit / float(factors[resource]))
+            for resource, limit in pod.limits.items()
+            if limit > 0 and not _is_off(factors[resource])
+        }
 
 
 def _is_off(factor: Factor) -> bool:

@@ -1,19 +1,22 @@
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from scoring.pod_filter import PodFilter, Relations, Waiting
 from scoring.rules import Mask, everyone
-from scoring.topology import beside, matching, rows_with, widened
+from scoring.topology import beside, matching, rows_with, selected, tally, term_keys, widened
 from tradewind.cluster.constraints import PodTerm
+from tradewind.cluster.groups import PodGroup
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Cluster, Nodes
 from tradewind.cluster.table import Rows
 
 
 @dataclass(frozen=True)
-class PodAffinity:
+class PodAffinity(PodFilter):
     """The node is in the same domain as pods that the pod's required affinity asks for, term by term.
 
     As in kube-scheduler only pods that match every term count. The first pod of a group that wants to be with
@@ -40,11 +43,37 @@ class PodAffinity:
             near = np.stack([cluster.table.domains(key).members for key in keys])
         return near.all(axis=0).take(nodes.rows)
 
+    def relate(self, waiting: Waiting, nodes: Nodes, relations: Relations) -> None:
+        """By both readings of a namespace selector: who is the first by one need not be by the other."""
+        cluster = nodes.cluster
+        followers: dict[tuple[PodTerm, ...], set[int]] = defaultdict(set)
+        for index in sorted(waiting.subject):
+            terms = waiting.pods[index].affinity
+            if terms:
+                for reading in dict.fromkeys((terms, tuple(widened(term) for term in terms))):
+                    followers[reading].add(index)
+        for terms, bearers in followers.items():
+            placed = _matching_all(cluster, terms)
+            domains = [cluster.table.domains(key) for key in sorted({term.topology_key for term in terms})]
+            relations.attract(
+                [each.codes for each in domains],
+                [tally(cluster, list(placed), each.codes, len(each.values)) for each in domains],
+                followers=bearers,
+                targets=frozenset.intersection(*(selected(cluster, term, waiting.pods) for term in terms)),
+            )
+
+    def label_keys(self, pods: Sequence[Pod], cluster: Cluster) -> Iterable[str]:  # noqa: ARG002  of the pods alone
+        return term_keys(term for pod in pods for term in pod.affinity)
+
 
 def _wanted(cluster: Cluster, terms: Sequence[PodTerm]) -> Rows:
     """The nodes that have pods which match all terms."""
+    return rows_with(cluster, _matching_all(cluster, terms))
+
+
+def _matching_all(cluster: Cluster, terms: Sequence[PodTerm]) -> set[PodGroup]:
     first, *others = (matching(cluster, term) for term in terms)
-    return rows_with(cluster, set(first).intersection(*others))
+    return set(first).intersection(*others)
 
 
 def _wants_itself(cluster: Cluster, pod: Pod, terms: Sequence[PodTerm]) -> bool:

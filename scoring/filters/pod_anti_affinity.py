@@ -1,16 +1,20 @@
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
+from scoring.pod_filter import PodFilter, Relations, Waiting
 from scoring.rules import Mask, everyone
-from scoring.topology import beside, matching, repelling, rows_with, widened
+from scoring.topology import beside, matching, repelling, rows_with, selected, term_keys, widened
+from tradewind.cluster.constraints import PodTerm
 from tradewind.cluster.objects import Pod
-from tradewind.cluster.snapshot import Nodes
+from tradewind.cluster.snapshot import Cluster, Nodes
 
 
 @dataclass(frozen=True)
-class PodAntiAffinity:
+class PodAntiAffinity(PodFilter):
     """The node shares no domain with a pod that the pod's required anti-affinity excludes, nor with one whose
     own anti-affinity excludes the pod.
     """
@@ -32,3 +36,21 @@ class PodAntiAffinity:
         for key, groups in near:
             excluded |= beside(cluster.table, key, rows_with(cluster, groups))
         return ~excluded.take(nodes.rows)
+
+    def attainable(self, pod: Pod, nodes: Nodes) -> Mask:
+        """What is near stays near; and a plan holds by either reading of a namespace selector."""
+        return replace(self, widened_namespaces=True).feasible(pod, nodes)
+
+    def relate(self, waiting: Waiting, nodes: Nodes, relations: Relations) -> None:
+        bearers = defaultdict[PodTerm, set[int]](set)
+        for index in sorted(waiting.subject):
+            for term in waiting.pods[index].anti_affinity:
+                bearers[widened(term)].add(index)  # who keeps away from more holds by either reading
+        for term, left in bearers.items():
+            right = selected(nodes.cluster, term, waiting.pods)
+            if right:
+                relations.exclude(nodes.cluster.table.domains(term.topology_key).codes, left, right)
+
+    def label_keys(self, pods: Sequence[Pod], cluster: Cluster) -> Iterable[str]:
+        terms = {term for pod in pods for term in pod.anti_affinity}
+        return term_keys(terms.union(*(group.anti_affinity for group in cluster.placed.groups)))

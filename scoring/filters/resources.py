@@ -1,15 +1,16 @@
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from scoring.rules import Mask, everyone
+from scoring.rules import Mask, ResourceFilter, everyone
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Nodes
 
 
 @dataclass(frozen=True)
-class Resources:
+class Resources(ResourceFilter):
     """The pod's requests fit into what the node has left, every resource and the number of pods included.
 
     As in kube-scheduler a resource that the pod does not ask for is not looked at, so an overcommitted node
@@ -30,3 +31,6 @@ class Resources:
                 return np.zeros(len(nodes), np.bool_)
             mask = mask & (free >= request)
         return mask
+
+    def needs(self, pod: Pod) -> Mapping[str, int]:
+        return {resource: request for resource, request in pod.requests.items() if request > 0}

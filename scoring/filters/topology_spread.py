@@ -1,3 +1,4 @@
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -5,8 +6,9 @@ import numpy as np
 
 from scoring.filters.node_affinity import accepted
 from scoring.filters.taints import tolerable
+from scoring.pod_filter import PodFilter, Relations, Waiting
 from scoring.rules import Mask, everyone
-from scoring.topology import present, tally
+from scoring.topology import SpreadDomains, present, tally
 from tradewind.cluster.constraints import Spread
 from tradewind.cluster.groups import PodGroup
 from tradewind.cluster.objects import Pod
@@ -15,7 +17,7 @@ from tradewind.cluster.snapshot import Cluster, Nodes
 
 
 @dataclass(frozen=True)
-class TopologySpread:
+class TopologySpread(PodFilter):
     """With the pod, the node's domain has at most maxSkew matching pods more than the emptiest domain.
 
     Domains and pods are counted on eligible nodes only: those that have the topology labels of all the pod's
@@ -33,14 +35,47 @@ class TopologySpread:
     def feasible(self, pod: Pod, nodes: Nodes) -> Mask:
         if not pod.spreads:
             return everyone(len(nodes))
-        cluster = nodes.cluster
-        mask = np.ones(len(cluster.table), np.bool_)
-        labelled = np.all(
-            [cluster.table.domains(spread.topology_key).members for spread in pod.spreads], axis=0
-        )
-        for spread in pod.spreads:
-            mask &= self._level(spread, pod, cluster, labelled & self._admitting(spread, pod, cluster))
+        table = nodes.cluster.table
+        mask = np.ones(len(table), np.bool_)
+        for spread, each in self._domains(pod, nodes.cluster):
+            fits = each.headroom(each.existing) >= int(each.itself)
+            mask &= table.domains(spread.topology_key).to_nodes(fits)
         return mask.take(nodes.rows)
+
+    def relate(self, waiting: Waiting, nodes: Nodes, relations: Relations) -> None:
+        for index in sorted(waiting.subject):
+            pod = waiting.pods[index]
+            for spread, each in self._domains(pod, nodes.cluster):
+                counted = (i for i, other in enumerate(waiting.pods) if _counts(spread, pod, other))
+                relations.spread(each, index, counted)
+
+    def label_keys(self, pods: Sequence[Pod], cluster: Cluster) -> Iterable[str]:  # noqa: ARG002  of the pods alone
+        selectors = {spread.selector for pod in pods for spread in pod.spreads}
+        return {each.key for selector in selectors for each in selector or ()}
+
+    def _domains(self, pod: Pod, cluster: Cluster) -> Iterator[tuple[Spread, SpreadDomains]]:
+        if not pod.spreads:
+            return
+        table = cluster.table
+        labelled = np.all([table.domains(spread.topology_key).members for spread in pod.spreads], axis=0)
+        for spread in pod.spreads:
+            domains = table.domains(spread.topology_key)
+            counting = np.where(labelled & self._admitting(spread, pod, cluster), domains.codes, -1)
+            eligible = np.bincount(counting + 1, minlength=len(domains.values) + 1)[1:] > 0
+            yield (
+                spread,
+                SpreadDomains(
+                    codes=domains.codes,
+                    counting=counting,
+                    existing=tally(
+                        cluster, _spread_pods(spread, pod, cluster), counting, len(domains.values)
+                    ),
+                    eligible=eligible,
+                    enough=int(eligible.sum()) >= max(spread.min_domains, 1),
+                    itself=matches(spread.selector, pod.labels),
+                    max_skew=spread.max_skew,
+                ),
+            )
 
     def _admitting(self, spread: Spread, pod: Pod, cluster: Cluster) -> Mask:
         mask = np.ones(len(cluster.table), np.bool_)
@@ -50,16 +85,12 @@ class TopologySpread:
             mask &= tolerable(pod, cluster.table, comparisons=self.comparisons)
         return mask
 
-    @staticmethod
-    def _level(spread: Spread, pod: Pod, cluster: Cluster, eligible: Mask) -> Mask:
-        domains = cluster.table.domains(spread.topology_key)
-        codes = np.where(eligible, domains.codes, -1)
-        pods = tally(cluster, _spread_pods(spread, pod, cluster), codes, len(domains.values))
-        eligible_domains = np.flatnonzero(np.bincount(codes + 1, minlength=pods.size + 1)[1:])
-        enough = eligible_domains.size >= max(spread.min_domains, 1)
-        least = pods[eligible_domains].min() if enough else 0
-        itself = matches(spread.selector, pod.labels)
-        return domains.to_nodes(pods + itself - least <= spread.max_skew)
+
+def _counts(spread: Spread, pod: Pod, other: Pod) -> bool:
+    """An empty selector matches the pod itself and counts nobody else, as kube-scheduler has it."""
+    return bool(
+        spread.selector and other.namespace == pod.namespace and matches(spread.selector, other.labels)
+    )
 
 
 def _spread_pods(spread: Spread, pod: Pod, cluster: Cluster) -> list[PodGroup]:

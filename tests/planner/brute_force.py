@@ -13,12 +13,12 @@ from scoring.in_tree import IN_TREE
 from scoring.rules import Filter
 from tests.builders import NodeBuilder, PodBuilder, node, pod
 from tests.planner.cases import HOST, ZONE, filled, policy_of
+from tests.planner.check import violations
 from tradewind.cluster.cache import Cache
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Snapshot
-from tradewind.planner import wishes
+from tradewind.planner import hints
 from tradewind.planner.batch import Batch
-from tradewind.planner.check import violations
 from tradewind.planner.plan import Placement, Plan
 from tradewind.planner.problem import Assignment, value
 
@@ -78,11 +78,11 @@ def _constrained(draw: random.Random, start: PodBuilder) -> PodBuilder:  # noqa:
         case 7:
             return start.annotation("tradewind.dev/gang", "ring")
         case 8:
-            return start.annotation(wishes.GLOBAL, "true")
+            return start.annotation(hints.ONE_PER_NODE, "true")
         case 9:
-            return start.annotation(wishes.XOR, "one")
+            return start.annotation(hints.XOR, "one")
         case 10:
-            return start.annotation(wishes.CONFLICTS, "w1-*,old0").limits(memory="3Gi")
+            return start.annotation(hints.CONFLICTS, "w1-*,old0").limits(memory="3Gi")
         case _:
             return start
 

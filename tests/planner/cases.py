@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 
 from tests.builders import NodeBuilder, PodBuilder, node, offer_of, pod
+from tests.planner.check import gangs_kept, violations
 from tradewind.cluster.cache import Cache
 from tradewind.config import document as config
 from tradewind.planner.batch import Batch, make_batch
 from tradewind.planner.binding import valid_order
-from tradewind.planner.check import gangs_kept, violations
 from tradewind.planner.engine import optimise
 from tradewind.planner.greedy import greedy
 from tradewind.planner.plan import Plan, make_plan

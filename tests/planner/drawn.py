@@ -4,7 +4,7 @@ import random
 
 from tests.builders import NodeBuilder, PodBuilder, node, pod
 from tests.planner.cases import HOST, ZONE, copies
-from tradewind.planner import wishes
+from tradewind.planner import hints
 
 _SHAPES = [("4", "8Gi", 1.0), ("8", "64Gi", 2.5), ("16", "32Gi", 3.0), ("2", "16Gi", 0.7)]
 
@@ -51,6 +51,6 @@ def _tied(draw: random.Random, start: PodBuilder, app: str) -> PodBuilder:  # no
         case 6:
             return start.spread(HOST, {"app": app}).spread(ZONE, {"app": other})
         case 7:
-            return start.annotation(wishes.MAX_PER_ZONE, "2")
+            return start.annotation(hints.MAX_PER_ZONE, "2")
         case _:
             return start

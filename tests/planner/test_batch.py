@@ -4,7 +4,7 @@ import pytest
 
 from tests.builders import NodeBuilder, PodBuilder, node, pod
 from tests.planner.cases import HOST, ZONE, batch_of, copies, filled, planned, policy_of, where
-from tradewind.planner import plan_annotation, wishes
+from tradewind.planner import hints, plan_annotation
 from tradewind.planner.planner import plan
 
 
@@ -30,18 +30,18 @@ def test_what_divides_a_class(annotation: str, classes: int) -> None:
 
 
 def _unreadable(name: str) -> PodBuilder:
-    return pod(name).requests(cpu="1").annotation(wishes.MAX_PER_ZONE, "few")
+    return pod(name).requests(cpu="1").annotation(hints.MAX_PER_ZONE, "few")
 
 
 def test_an_annotation_without_sense_costs_only_its_pod_a_place() -> None:
     plan = planned([node("n")], [_unreadable("bad"), pod("good").requests(cpu="1")])
     assert where(plan) == {"good": "n"}
-    assert wishes.MAX_PER_ZONE in plan.unplaced["default/bad"]
+    assert hints.MAX_PER_ZONE in plan.unplaced["default/bad"]
     assert '"few"' in plan.unplaced["default/bad"]
 
 
 @pytest.mark.parametrize(
-    "annotation", [wishes.CONFLICTS, wishes.XOR], ids=["while others have conflicts", "while others choose"]
+    "annotation", [hints.CONFLICTS, hints.XOR], ids=["while others have conflicts", "while others choose"]
 )
 def test_such_a_pod_on_a_node_stops_no_plan(annotation: str) -> None:
     placed = _unreadable("bad").annotation(annotation, "good").on("n")
@@ -58,7 +58,7 @@ def test_a_gang_waits_for_its_pod_that_cannot_be_read() -> None:
 
 def test_a_gang_of_which_enough_are_left_does_not_wait() -> None:
     gang = [each.annotation("tradewind.dev/gang", "g") for each in (_unreadable("bad"), pod("a"), pod("b"))]
-    plan = planned([node("n")], [*gang[:1], *(each.annotation(wishes.GANG_MIN, "2") for each in gang[1:])])
+    plan = planned([node("n")], [*gang[:1], *(each.annotation(hints.GANG_MIN, "2") for each in gang[1:])])
     assert where(plan) == {"a": "n", "b": "n"}
 
 

@@ -8,11 +8,11 @@ import pytest
 
 from tests.builders import node, pod
 from tests.planner.cases import HOST, batch_of, filled, planned, policy_of, where
+from tests.planner.check import gangs_kept, violations
 from tests.planner.drawn import mixed_nodes, mixed_pods
 from tradewind.planner import covering, windows
 from tradewind.planner.binding import valid_order
 from tradewind.planner.bound import lower_bound
-from tradewind.planner.check import gangs_kept, violations
 from tradewind.planner.greedy import greedy
 from tradewind.planner.plan import make_plan
 from tradewind.planner.problem import Assignment, Problem, money, value

@@ -7,8 +7,8 @@ import pytest
 
 from tests.planner.brute_force import Search, draw_cluster
 from tests.planner.cases import batch_of, filled, policy_of
+from tests.planner.check import gangs_kept, violations
 from tradewind.planner.binding import valid_order
-from tradewind.planner.check import gangs_kept, violations
 from tradewind.planner.engine import optimise
 from tradewind.planner.greedy import greedy
 from tradewind.planner.plan import make_plan

@@ -6,7 +6,7 @@ import pytest
 
 from tests.builders import PodBuilder, namespace, node, pod
 from tests.planner.cases import HOST, ZONE, copies, filled, policy_of
-from tradewind.planner import wishes
+from tradewind.planner import hints
 from tradewind.planner.planner import Planned, plan
 from tradewind.planner.settings import PoolTaint, PoolTemplate
 from tradewind.planner.worker import Worker
@@ -64,7 +64,7 @@ def test_without_pools_nothing_grows() -> None:
             "gpu",
             id="a taint that it tolerates",
         ),
-        pytest.param(pod("p").requests(cpu="3").annotation(wishes.NODE, "full"), None, id="not another node"),
+        pytest.param(pod("p").requests(cpu="3").annotation(hints.NODE, "full"), None, id="not another node"),
     ],
 )
 def test_which_pool(start: PodBuilder, pool: str | None, worker: Worker) -> None:
@@ -90,7 +90,7 @@ def test_a_gang_gets_new_nodes_for_all_or_none() -> None:
 
 def test_nobody_grows_a_pool_for_an_alternative() -> None:
     pods = [
-        pod(name).requests(cpu=cpu).annotation(wishes.XOR, "v") for name, cpu in (("a", "50m"), ("b", "1"))
+        pod(name).requests(cpu=cpu).annotation(hints.XOR, "v") for name, cpu in (("a", "50m"), ("b", "1"))
     ]
     assert _pools(pods, SMALL) == {}
 

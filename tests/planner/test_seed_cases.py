@@ -4,7 +4,7 @@ import pytest
 
 from tests.builders import PodBuilder, node, pod
 from tests.planner.cases import HOST, ZONE, copies, planned, where
-from tradewind.planner import wishes
+from tradewind.planner import hints
 
 
 def test_a_pod_gets_its_best_node_although_its_opponent_can_use_only_the_other() -> None:
@@ -74,26 +74,28 @@ def test_one_unplaceable_pod_among_500_blocks_nobody_and_says_why() -> None:
 
 class TestFleet:
     def test_machine_id(self) -> None:
-        wanted = pod("t0").requests(cpu="1").annotation(wishes.NODE, "m1")
+        wanted = pod("t0").requests(cpu="1").annotation(hints.NODE, "m1")
         assert where(planned([node("m0").price(1), node("m1").price(9)], [wanted])) == {"t0": "m1"}
 
     def test_machine_metadata(self) -> None:
         nodes = [node("m0").price(1), node("m1").price(9).label("rack", "b")]
-        wanted = pod("t0").requests(cpu="1").annotation(wishes.NODE_LABELS, "rack in (b, c)")
+        wanted = pod("t0").requests(cpu="1").annotation(hints.NODE_LABELS, "rack in (b, c)")
         assert where(planned(nodes, [wanted])) == {"t0": "m1"}
 
     @pytest.mark.parametrize("placed", [True, False], ids=["with a placed pod", "within the batch"])
     def test_conflicts(self, placed: bool) -> None:
         nodes = [node("m0").price(1), node("m1").price(9)]
         other = pod("noisy-7").requests(cpu="1")
-        wanted = pod("t0").requests(cpu="1").annotation(wishes.CONFLICTS, "noisy-*")
+        wanted = pod("t0").requests(cpu="1").annotation(hints.CONFLICTS, "noisy-*")
         plan = planned(nodes, [other.on("m0") if placed else other, wanted])
         places = where(plan)
         assert places["t0"] != places.get("noisy-7", "m0")
 
     def test_global_puts_one_on_every_node(self) -> None:
         nodes = [node(f"m{number}") for number in range(3)]
-        start = pod("g").owner("ReplicaSet", "g", "g").requests(cpu="1").annotation(wishes.GLOBAL, "true")
+        start = (
+            pod("g").owner("ReplicaSet", "g", "g").requests(cpu="1").annotation(hints.ONE_PER_NODE, "true")
+        )
         plan = planned(nodes, copies(start, "g", 4))
         assert sorted(where(plan).values()) == ["m0", "m1", "m2"]
         assert len(plan.unplaced) == 1
@@ -101,26 +103,26 @@ class TestFleet:
     def test_replaces_takes_the_node_of_the_other_and_what_it_holds(self) -> None:
         nodes = [node("m0").cpu("2"), node("m1").cpu("2")]
         old = pod("t0").requests(cpu="2").on("m1")
-        new = pod("t1").requests(cpu="2").annotation(wishes.REPLACES, "t0")
+        new = pod("t1").requests(cpu="2").annotation(hints.REPLACES, "t0")
         assert where(planned(nodes, [old, new])) == {"t1": "m1"}
 
     @pytest.mark.parametrize("placed", [True, False], ids=["a placed pod", "a pod of the batch"])
     def test_machine_of(self, placed: bool) -> None:
         nodes = [node("m0").price(1).cpu("2"), node("m1").price(9).cpu("2")]
         anchor = pod("t0").requests(cpu="1").node_selector(HOST, "m1")
-        follower = pod("t1").requests(cpu="1").annotation(wishes.BESIDE, "t0")
+        follower = pod("t1").requests(cpu="1").annotation(hints.BESIDE, "t0")
         plan = planned(nodes, [follower, anchor.on("m1") if placed else anchor])
         assert where(plan)["t1"] == "m1"
 
     def test_machine_of_a_pod_that_does_not_exist_says_so(self) -> None:
-        plan = planned([node("m0")], [pod("t1").annotation(wishes.BESIDE, "t0")])
+        plan = planned([node("m0")], [pod("t1").annotation(hints.BESIDE, "t0")])
         assert "default/t0" in plan.unplaced["default/t1"]
 
 
 def _gang(count: int, least: int | None = None) -> list[PodBuilder]:
     start = pod("g").requests(cpu="1").label("scheduling.x-k8s.io/pod-group", "ring")
     if least is not None:
-        start = start.annotation(wishes.GANG_MIN, str(least))
+        start = start.annotation(hints.GANG_MIN, str(least))
     return copies(start, "g", count)
 
 
@@ -153,8 +155,8 @@ def test_a_gang_makes_way_for_more_worth() -> None:
 
 
 def test_of_alternatives_one_is_placed_the_best() -> None:
-    dear = pod("with-gpu").requests(cpu="1").node_selector(HOST, "dear").annotation(wishes.XOR, "variant")
-    cheap = pod("without").requests(cpu="1").node_selector(HOST, "cheap").annotation(wishes.XOR, "variant")
+    dear = pod("with-gpu").requests(cpu="1").node_selector(HOST, "dear").annotation(hints.XOR, "variant")
+    cheap = pod("without").requests(cpu="1").node_selector(HOST, "cheap").annotation(hints.XOR, "variant")
     plan = planned([node("dear").price(9), node("cheap").price(1)], [dear, cheap])
     assert where(plan) == {"without": "cheap"}
     assert "variant" in plan.unplaced["default/with-gpu"]
@@ -162,7 +164,7 @@ def test_of_alternatives_one_is_placed_the_best() -> None:
 
 def test_no_more_than_r_pods_in_a_zone() -> None:
     nodes = [node(f"m{number}").label(ZONE, f"z{number % 2}") for number in range(4)]
-    start = pod("z").owner("ReplicaSet", "z", "z").requests(cpu="500m").annotation(wishes.MAX_PER_ZONE, "2")
+    start = pod("z").owner("ReplicaSet", "z", "z").requests(cpu="500m").annotation(hints.MAX_PER_ZONE, "2")
     plan = planned(nodes, copies(start, "z", 5))
     zones = [int(name[1:]) % 2 for name in where(plan).values()]
     assert (zones.count(0), zones.count(1)) == (2, 2)

@@ -5,11 +5,11 @@ import pytest
 
 from scoring import registry
 from scoring.in_tree import IN_TREE
+from scoring.pod_filter import PodFilter
 from scoring.rules import Filter, Scorer
 from tests.builders import NodeBuilder, PodBuilder, node, pod
 from tests.planner.cases import HOST, ZONE, batch_of, copies, filled
-from tradewind.planner import wishes
-from tradewind.planner.terms import TIED
+from tradewind.planner import hints
 
 _FILTERS: list[type[Filter]] = [
     *registry.FILTERS,
@@ -41,7 +41,7 @@ def test_no_scorer_looks_at_what_ties_a_pod_to_others(rule: type[Scorer]) -> Non
     np.testing.assert_array_equal(plain, tied)
 
 
-@pytest.mark.parametrize("rule", [each for each in _FILTERS if each not in TIED])
+@pytest.mark.parametrize("rule", [each for each in _FILTERS if not issubclass(each, PodFilter)])
 def test_no_other_filter_does(rule: type[Filter]) -> None:
     snapshot = filled(_nodes(), [pod("x").label("app", "x").on("spot")]).snapshot()
     plain, tied = (rule().feasible(each.build(), snapshot.nodes) for each in (_start(), _tied()))
@@ -66,8 +66,8 @@ def test_classes_that_differ_in_ties_only_share_their_columns() -> None:
     [
         pytest.param("tradewind.dev/disk-type", "ssd", 1, id="nobody counts the pods of a workload"),
         pytest.param("tradewind.dev/durable-share", "0.5", 2, id="a floor does"),
-        pytest.param(wishes.GLOBAL, "true", 2, id="one pod a node does"),
-        pytest.param(wishes.MAX_PER_ZONE, "1", 2, id="a limit for each zone does"),
+        pytest.param(hints.ONE_PER_NODE, "true", 2, id="one pod a node does"),
+        pytest.param(hints.MAX_PER_ZONE, "1", 2, id="a limit for each zone does"),
     ],
 )
 def test_workloads_divide_equal_pods_where_some_rule_counts_them(
@@ -85,5 +85,5 @@ def test_a_floor_that_one_pod_of_a_workload_asks_for_counts_all_of_them() -> Non
     )
     batch = batch_of(filled(_nodes(), [plain, other, asking]))
     assert len(batch.groups) == 3
-    [floor] = batch.problem.floors
-    assert {batch.groups[index].pod.name for index in floor.classes} == {"a", "c"}
+    [floor] = batch.problem.relations
+    assert {batch.groups[index].pod.name for index in floor.members()} == {"a", "c"}

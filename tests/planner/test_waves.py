@@ -9,10 +9,10 @@ import pytest
 from tests.builders import NodeBuilder, PodBuilder, node, pod
 from tests.planner.brute_force import draw_cluster
 from tests.planner.cases import HOST, ZONE, batch_of, copies, filled, planned, policy_of
+from tests.planner.check import violations
 from tradewind.cluster.cache import Cache
-from tradewind.planner import wishes
+from tradewind.planner import hints
 from tradewind.planner.binding import assignment_of, valid_order
-from tradewind.planner.check import violations
 from tradewind.planner.engine import optimise
 from tradewind.planner.greedy import greedy
 from tradewind.planner.plan import Plan, make_plan
@@ -109,7 +109,7 @@ def test_pods_without_ties_are_one_wave() -> None:
     [
         pytest.param(pod("p").label("app", "p").anti_affinity(HOST, {"app": "p"}), id="anti-affinity"),
         pytest.param(pod("p").host_port(80), id="host ports"),
-        pytest.param(pod("p").annotation(wishes.GLOBAL, "true"), id="one a node"),
+        pytest.param(pod("p").annotation(hints.ONE_PER_NODE, "true"), id="one a node"),
         pytest.param(pod("p").annotation("tradewind.dev/gang", "g"), id="a gang"),
         pytest.param(pod("p").limits(memory="1Gi"), id="limits that fit in any order"),
     ],

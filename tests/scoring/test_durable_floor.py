@@ -95,7 +95,7 @@ _HOSTNAME = expression("kubernetes.io/hostname", "In", "spot")
 )
 def test_a_pod_whose_node_is_fixed_has_no_floor(wanted: PodBuilder) -> None:
     assert feasible(DurableFloor(min=1, strict=True), [], wanted) == ["durable", "spot"]
-    assert DurableFloor(min=1).required(wanted.build(), 4) == 0
+    assert DurableFloor(min=1).durable_replicas(wanted.build(), 4) == 0
 
 
 @pytest.mark.parametrize(

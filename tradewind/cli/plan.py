@@ -7,7 +7,7 @@ import time
 
 from tradewind.cli.arguments import input_file, refuse_stdin_twice
 from tradewind.errors import TradewindError
-from tradewind.planner import wishes
+from tradewind.planner import hints
 from tradewind.planner.planner import Planned, plan
 from tradewind.planner.worker import Worker
 from tradewind.runtime.assembly import Assembly
@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> None:
         with parts.started():
             snapshot, pods = parts.cache.snapshot(), parts.cache.all_pods()
         for pod in pods:
-            wishes.read(pod)  # a running planner goes on without such a pod; a file can be put right
+            hints.read(pod)  # a running planner goes on without such a pod; a file can be put right
         planned = plan(
             snapshot, pods, settings.policy_of, worker, options.seconds, pools=settings.planner.pools
         )

@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from scoring.filters.durable_floor import DurableFloor
+from scoring.pod_filter import PodFilter
 from scoring.policy import Policy
 from tradewind.cluster.cache import Cache
 from tradewind.cluster.objects import DELETION_COST, Pod
@@ -95,17 +95,17 @@ def to_protect(
     As in the filter the floor is that of each ReplicaSet, and of all of them together.
     """
     one = replicas[0]  # speaks for all: they have the same template, or nearly so
-    floors = [rule for rule in policy_of(one).filters if isinstance(rule, DurableFloor)]
+    floors = [rule for rule in policy_of(one).filters if isinstance(rule, PodFilter)]
     if not floors or one.owner is None or one.owner.kind not in _READING_COSTS:
         return
     safe = _on_durable_nodes(replicas, snapshot)
     kept: list[Pod] = []
     for uid, total in Counter(_owner_uid(pod) for pod in replicas).items():
         own = [pod for pod in safe if _owner_uid(pod) == uid]
-        kept += own[: max(floor.required(one, total) for floor in floors)]
+        kept += own[: max(floor.durable_replicas(one, total) for floor in floors)]
     chosen = {pod.uid for pod in kept}
     others = [pod for pod in safe if pod.uid not in chosen]
-    short = max(floor.required(one, len(replicas)) for floor in floors) - len(kept)
+    short = max(floor.durable_replicas(one, len(replicas)) for floor in floors) - len(kept)
     for pod in (*kept, *others[: max(0, short)]):
         if DELETION_COST not in pod.annotations:
             yield pod

@@ -1,19 +1,18 @@
 """The waiting pods of a cluster, grouped into classes of equals, and the problem that they make."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from scoring.policy import Policy
-from tradewind.cluster.constraints import PodTerm
 from tradewind.cluster.objects import Pod
-from tradewind.cluster.selectors import Selector
 from tradewind.cluster.snapshot import Snapshot
-from tradewind.planner import wishes
+from tradewind.planner import hints
+from tradewind.planner.hints import Hints, workload
 from tradewind.planner.problem import Problem
-from tradewind.planner.relations import has_floor, relations, workload
-from tradewind.planner.terms import Group, own_terms, pod_classes, prices, worth
-from tradewind.planner.wishes import Wishes
+from tradewind.planner.terms import Group, own_terms, pod_classes, pod_filters, prices, worth
+from tradewind.planner.ties import gangs, relations
 
 PolicyOf = Callable[[Pod], Policy]
 
@@ -36,68 +35,75 @@ def make_batch(
 
     `favour` by UID: among pods of equal priority the higher goes first; 0 where nothing is said.
     """
-    standing = [pod for pod in pods if pod.node_name and not pod.finished]
+    placed = [pod for pod in pods if pod.node_name and not pod.finished]
     waiting = [pod for pod in pods if not (pod.node_name or pod.finished or pod.deleting)]
-    asked, refused = _read_wishes(waiting)
-    pointing = any(each.replaces or each.beside for each in asked.values())
-    placed = {str(pod): pod for pod in standing} if pointing else {}  # only these ask for pods by name
-    replaced = {asked[pod.uid].replaces: str(pod) for pod in waiting if asked[pod.uid].replaces}
-    refused |= _pointless(waiting, asked, replaced, placed)
-    refused |= _torn(waiting, asked, refused)
-    snapshot = snapshot.without(placed[name] for name in replaced if name in placed)
-    staying = [pod for pod in standing if str(pod) not in replaced] if replaced else standing
-    if refused:
-        waiting = [pod for pod in waiting if str(pod) not in refused]
-    groups = _groups(waiting, asked, snapshot, policy_of, favour or {})
-    problem = _problem(snapshot, groups, staying, placed)
-    return Batch(snapshot=snapshot, groups=groups, refused=refused, problem=problem)
+    wanted = _Wanted(waiting, placed)
+    snapshot = snapshot.without(wanted.replaced(placed))
+    staying = wanted.staying(placed)
+    plannable = [pod for pod in waiting if str(pod) not in wanted.refused] if wanted.refused else waiting
+    groups = _groups(plannable, wanted.hints, snapshot, policy_of, favour or {})
+    problem = _problem(snapshot, groups, staying, wanted.by_name)
+    return Batch(snapshot=snapshot, groups=groups, refused=wanted.refused, problem=problem)
 
 
-def _read_wishes(pods: Iterable[Pod]) -> tuple[dict[str, Wishes], dict[str, str]]:
-    """By UID; and by namespace/name what is wrong with those that cannot be read."""
-    asked: dict[str, Wishes] = {}
-    refused: dict[str, str] = {}
-    for pod in pods:
+class _Wanted:
+    """What the waiting pods ask for by hints, and which of them no plan can be made for."""
+
+    def __init__(self, waiting: Sequence[Pod], placed: Sequence[Pod]) -> None:
+        self.hints: dict[str, Hints] = {}  # by UID
+        self.refused: dict[str, str] = {}  # by namespace/name, with the reason
+        for pod in waiting:
+            self._read(pod)
+        naming = [pod for pod in waiting if self.hints[pod.uid].replaces or self.hints[pod.uid].beside]
+        self.by_name = {str(pod): pod for pod in placed} if naming else {}  # only these ask for pods by name
+        self._successor = {
+            self.hints[pod.uid].replaces: str(pod) for pod in naming if self.hints[pod.uid].replaces
+        }
+        if naming:
+            self._refuse_superseded(waiting)
+            self._refuse_dangling(naming, waiting)
+        self._refuse_incomplete_gangs(waiting)
+
+    def replaced(self, placed: Iterable[Pod]) -> list[Pod]:
+        return [pod for pod in placed if str(pod) in self._successor] if self._successor else []
+
+    def staying(self, placed: Sequence[Pod]) -> Sequence[Pod]:
+        return [pod for pod in placed if str(pod) not in self._successor] if self._successor else placed
+
+    def _read(self, pod: Pod) -> None:
         try:
-            asked[pod.uid] = wishes.read(pod)
-        except wishes.WishError as error:
-            asked[pod.uid] = wishes.NOTHING
-            refused[str(pod)] = str(error)
-    return asked, refused
+            self.hints[pod.uid] = hints.read(pod)
+        except hints.HintError as error:
+            self.hints[pod.uid] = hints.NONE
+            self.refused[str(pod)] = str(error)
 
+    def _refuse_superseded(self, waiting: Iterable[Pod]) -> None:
+        """Pods whose place another one takes."""
+        for name in map(str, waiting):
+            if name in self._successor:
+                self.refused[name] = f"replaced by {self._successor[name]}"
 
-def _pointless(
-    waiting: Sequence[Pod],
-    asked: Mapping[str, Wishes],
-    replaced: Mapping[str, str],
-    placed: Mapping[str, Pod],
-) -> dict[str, str]:
-    """Pods whose place another takes, or that ask for the place of one that is not there."""
-    asking = [pod for pod in waiting if asked[pod.uid].replaces or asked[pod.uid].beside]
-    if not asking:
-        return {}
-    known = placed.keys() | {str(pod) for pod in waiting}
-    found = {str(pod): f"replaced by {replaced[str(pod)]}" for pod in waiting if str(pod) in replaced}
-    for pod in asking:
-        for name in (asked[pod.uid].replaces, asked[pod.uid].beside):
-            if name and name not in known:
-                found[str(pod)] = f"asks for the node of {name}, which is not there"
-    return found
+    def _refuse_dangling(self, naming: Iterable[Pod], waiting: Iterable[Pod]) -> None:
+        """Pods that ask for the node of one that is not there."""
+        known = self.by_name.keys() | {str(pod) for pod in waiting}
+        for pod in naming:
+            for name in (self.hints[pod.uid].replaces, self.hints[pod.uid].beside):
+                if name and name not in known:
+                    self.refused[str(pod)] = f"asks for the node of {name}, which is not there"
 
-
-def _torn(pods: Iterable[Pod], asked: Mapping[str, Wishes], refused: Mapping[str, str]) -> Mapping[str, str]:
-    """Pods of gangs that are all or nothing, and of which one is refused."""
-    gangs: dict[tuple[str, str], list[Pod]] = defaultdict(list)
-    for pod in pods:
-        if pod.gang:
-            gangs[pod.namespace, pod.gang].append(pod)
-    found: dict[str, str] = {}
-    for (_, name), members in gangs.items():
-        missing = next((str(pod) for pod in members if str(pod) in refused), None)
-        if missing and not any(asked[pod.uid].gang_min for pod in members):
-            reason = f"gang {name} needs {missing}: {refused[missing]}"
-            found |= {str(pod): reason for pod in members if str(pod) not in refused}
-    return found
+    def _refuse_incomplete_gangs(self, waiting: Iterable[Pod]) -> None:
+        """Pods of gangs that are all or nothing, and of which one is refused."""
+        if not self.refused:
+            return
+        members: dict[tuple[str, str], list[Pod]] = defaultdict(list)
+        for pod in waiting:
+            if pod.gang:
+                members[pod.namespace, pod.gang].append(pod)
+        for (_, name), pods in members.items():
+            missing = next((str(pod) for pod in pods if str(pod) in self.refused), None)
+            if missing and not any(self.hints[pod.uid].gang_min for pod in pods):
+                reason = f"gang {name} needs {missing}: {self.refused[missing]}"
+                self.refused |= {str(pod): reason for pod in pods if str(pod) not in self.refused}
 
 
 def _problem(
@@ -111,7 +117,6 @@ def _problem(
     mask[used] = True
     price = prices(nodes)
     classes = pod_classes(groups, nodes, price, staying, placed)
-    ties = relations(nodes, groups, staying)
     return Problem(
         node_names=tuple(nodes.names),
         free=nodes.free,
@@ -120,13 +125,14 @@ def _problem(
         durable=nodes.durable,
         classes=classes,
         worth=worth(classes),
-        **ties,
+        relations=relations(nodes, groups, staying),
+        gangs=gangs(groups, staying),
     )
 
 
 def _groups(
     pods: Sequence[Pod],
-    asked: Mapping[str, Wishes],
+    wanted: Mapping[str, Hints],
     snapshot: Snapshot,
     policy_of: PolicyOf,
     favour: Mapping[str, int],
@@ -137,52 +143,75 @@ def _groups(
         equal[_everything(pod), favour.get(pod.uid, 0)].append(pod)
     heads = [members[0] for members in equal.values()]
     policies = [policy_of(pod) for pod in heads]
-    counted = _counted_workloads(heads, policies)
-    keys = _label_keys(heads, snapshot)
-    patterns = sorted({pattern for pod in heads for pattern in asked[pod.uid].conflicts})
-    named = Counter(asked[pod.uid].beside for pod in pods)
+    names = _Names(pods, heads, wanted)
+    looks = _looks(heads, policies, snapshot)
     merged: dict[Hashable, Group] = {}
     for ((_, favoured), members), policy in zip(equal.items(), policies, strict=True):
-        for part in _apart(members, named, patterns):
+        for part in names.divide(members):
             first = part[0]
-            names = str(first) if str(first) in named else ""
-            hit = tuple(pattern for pattern in patterns if wishes.hits([pattern], first))
-            whose = workload(first) if workload(first) in counted else ""
-            key = (_what_counts(first, keys), policy.workload_class, favoured, names, hit, whose)
-            group = merged.get(key)
-            if group is None:
-                merged[key] = Group(list(part), policy, asked[first.uid], favoured)
+            key = (looks.at(first), policy.workload_class, favoured, names.of(first))
+            if key in merged:
+                merged[key].pods.extend(part)
             else:
-                group.pods.extend(part)
+                merged[key] = Group(list(part), policy, wanted[first.uid], favoured)
     return tuple(merged.values())
 
 
-def _counted_workloads(pods: Sequence[Pod], policies: Sequence[Policy]) -> frozenset[str]:
-    """Those of which some rule asks how many pods are where; the pods of any others are like each other's."""
-    return frozenset(
-        workload(pod)
-        for pod, policy in zip(pods, policies, strict=True)
-        if not pod.annotations.keys().isdisjoint(wishes.OF_A_WORKLOAD)
-        or (pod.owner and has_floor(pod, policy))
-    )
+class _Names:
+    """Pods that hints speak of by name, or by a pattern of names: these are not equal to others."""
+
+    def __init__(self, pods: Iterable[Pod], heads: Iterable[Pod], wanted: Mapping[str, Hints]) -> None:
+        self._beside = {wanted[pod.uid].beside for pod in pods} - {""}
+        self._patterns = sorted({pattern for pod in heads for pattern in wanted[pod.uid].conflicts})
+
+    def of(self, pod: Pod) -> Hashable:
+        if not (self._beside or self._patterns):
+            return ()
+        name = str(pod) if str(pod) in self._beside else ""
+        return name, tuple(pattern for pattern in self._patterns if hints.named([pattern], pod))
+
+    def divide(self, members: list[Pod]) -> Iterable[list[Pod]]:
+        if not (self._beside or self._patterns):
+            return (members,)
+        parts: dict[Hashable, list[Pod]] = defaultdict(list)
+        for pod in members:
+            parts[self.of(pod)].append(pod)
+        return parts.values()
 
 
-def _apart(members: list[Pod], named: Mapping[str, int], patterns: Sequence[str]) -> Iterable[list[Pod]]:
-    """Equal pods, divided only where something speaks of them by name."""
-    if not (patterns or any(named)):
-        return (members,)
-    parts: dict[Hashable, list[Pod]] = defaultdict(list)
-    for pod in members:
-        hit = tuple(pattern for pattern in patterns if wishes.hits([pattern], pod))
-        parts[(str(pod) if str(pod) in named else "", hit)].append(pod)
-    return parts.values()
+class _Looks(NamedTuple):
+    """What tells pods apart, as far as any rule looks at it."""
+
+    label_keys: frozenset[str]
+    workloads: frozenset[str]  # of which some rule counts the pods
+
+    def at(self, pod: Pod) -> Hashable:
+        return (
+            tuple(sorted((key, value) for key, value in pod.labels.items() if key in self.label_keys)),
+            workload(pod) if workload(pod) in self.workloads else "",
+            own_terms(pod),
+            pod.affinity,
+            pod.anti_affinity,
+            pod.spreads,
+            pod.gang,
+        )
+
+
+def _looks(heads: Sequence[Pod], policies: Sequence[Policy], snapshot: Snapshot) -> _Looks:
+    label_keys: set[str] = set()
+    counted = [pod for pod in heads if not pod.annotations.keys().isdisjoint(hints.PER_WORKLOAD)]
+    for rule, subject in pod_filters(policies):
+        pods = [heads[index] for index in subject]
+        label_keys.update(rule.label_keys(pods, snapshot.nodes.cluster))
+        counted += [pod for pod in pods if rule.counts_workload(pod)]
+    return _Looks(frozenset(label_keys), frozenset(map(workload, counted)))
 
 
 def _everything(pod: Pod) -> Hashable:
     return (
         pod.namespace,
         tuple(pod.labels.items()),
-        wishes.asking(pod),
+        hints.requested(pod),
         tuple(pod.requests.items()),
         tuple(pod.limits.items()),
         pod.priority,
@@ -197,27 +226,3 @@ def _everything(pod: Pod) -> Hashable:
         pod.spreads,
         pod.gang,
     )
-
-
-def _what_counts(pod: Pod, label_keys: frozenset[str]) -> Hashable:
-    return (
-        tuple(sorted((key, value) for key, value in pod.labels.items() if key in label_keys)),
-        own_terms(pod),
-        pod.affinity,
-        pod.anti_affinity,
-        pod.spreads,
-        pod.gang,
-    )
-
-
-def _label_keys(pods: Iterable[Pod], snapshot: Snapshot) -> frozenset[str]:
-    """Labels of pods that some rule looks at."""
-    terms = set[PodTerm]()
-    selectors = set[Selector | None]()
-    for pod in pods:
-        terms.update(pod.affinity, pod.anti_affinity)
-        selectors.update(spread.selector for spread in pod.spreads)
-    for group in snapshot.nodes.cluster.placed.groups:
-        terms.update(group.anti_affinity)
-    selectors.update(term.selector for term in terms)
-    return frozenset(each.key for selector in selectors for each in selector or ())

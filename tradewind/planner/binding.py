@@ -33,7 +33,7 @@ def valid_order(problem: Problem, assignment: Assignment) -> list[Step]:
         short = {
             index
             for gang in problem.gangs
-            if sum(placed[index] for index in gang.classes) < gang.least
+            if sum(placed[index] for index in gang.classes) < gang.min_pods
             for index in gang.classes
         }
         if short.isdisjoint(placed):
@@ -66,7 +66,7 @@ def _attempts(
 ) -> Iterator[tuple["_Binding", tuple[int, int] | None]]:
     yield _Binding(problem, dict(sorted(assignment.items()))), None
     yield _Binding(problem, assignment, as_listed=True), None
-    starters = frozenset().union(*(each.starters for each in problem.attractions))
+    starters = frozenset().union(*(each.first() for each in problem.relations))
     for first in [key for key in assignment if key[0] in starters][:_STARTS]:
         yield _Binding(problem, dict(sorted(assignment.items()))), first
 

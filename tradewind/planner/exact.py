@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from ortools.sat.python import cp_model
 
-from tradewind.planner.problem import Assignment, Attraction, Cap, Exclusion, Floor, Problem, Skew
+from tradewind.planner.problem import Assignment, Codes, Problem
 from tradewind.planner.state import State
 
 # The sum of all costs is scaled to this, so that the worth of pods on top stays within 64 bits.
@@ -77,6 +77,7 @@ class _Window:
         self.problem: Problem = base.problem
         self.rows = list(rows)
         self.counts = dict(counts)
+        self.pods = sum(counts.values())
         self.model = cp_model.CpModel()
         self.x: dict[tuple[int, int], cp_model.IntVar] = {}
         self.opened: dict[int, cp_model.IntVar] = {}
@@ -87,21 +88,10 @@ class _Window:
         self._variables()
         self._capacities()
         self._headroom()
-        problem, base = self.problem, self.base
-        for number, exclusion in enumerate(problem.exclusions):
-            self._exclusion(exclusion, *base.exclusion_counts(number))
-        for number, attraction in enumerate(problem.attractions):
-            self._attraction(attraction, base.attraction_counts(number))
-        for number, skew in enumerate(problem.skews):
-            self._skew(skew, base.skew_counts(number))
-        for number, cap in enumerate(problem.caps):
-            self._cap(cap, base.cap_counts(number))
-        for number, floor in enumerate(problem.floors):
-            self._floor(floor, *base.floor_counts(number))
-        for number, choice in enumerate(problem.choices):
-            self.model.add(self._sum(choice.classes) <= max(choice.most - base.choice_count(number), 0))
-        for gang in problem.gangs:
-            self._gang(gang.classes, gang.least)
+        for tally in self.base.tallies:
+            tally.constrain(self)
+        for gang in self.problem.gangs:
+            self._gang(gang.classes, gang.min_pods)
         self._symmetry()
         self._objective()
 
@@ -149,107 +139,7 @@ class _Window:
                 for index, variable in sorted(placed, key=lambda item: -slack[item[0]]):
                     taken = taken + int(problem.classes[index].requests[resource]) * variable
                     if slack[index]:
-                        self.model.add(taken + slack[index] * self._any([variable]) <= free)
-
-    def _exclusion(self, each: Exclusion, left_there: np.ndarray, right_there: np.ndarray) -> None:
-        both = each.left & each.right
-        for code, (left, right) in self._by_domain(each.codes, each.left, each.right).items():
-            if left_there[code]:
-                self.model.add(sum(v for _, v in right) == 0)
-            if right_there[code]:
-                self.model.add(sum(v for _, v in left) == 0)
-            if not (left and right):
-                continue
-            if each.left == each.right:
-                self.model.add(sum(v for _, v in left) <= 1)
-                continue
-            no_left, no_right = self.model.new_bool_var(""), self.model.new_bool_var("")
-            self.model.add(sum(v for _, v in left) == 0).only_enforce_if(no_left)
-            self.model.add(sum(v for _, v in right) == 0).only_enforce_if(no_right)
-            modes = [no_left, no_right]
-            if both:
-                alone = self.model.new_bool_var("")
-                modes.append(alone)
-                everyone = {id(v): v for _, v in (*left, *right)}.values()
-                self.model.add(sum(everyone) <= 1).only_enforce_if(alone)
-            self.model.add_bool_or(modes)
-
-    def _attraction(self, each: Attraction, counts: Sequence[np.ndarray]) -> None:  # noqa: C901  one relation
-        followers = [(row, v) for index in sorted(each.followers) for row, v in self.by_class[index]]
-        if not followers:
-            return
-        may_start = bool(each.starters) and not any(count.any() for count in counts)
-        anchors = each.targets - each.followers
-        starts: list[Linear] = []
-        for codes, count in zip(each.codes, counts, strict=True):
-            supported: dict[int, Linear] = {}
-            first: list[cp_model.IntVar] = []
-            anchored = self._by_domain(codes, anchors, frozenset())
-            starting = self._by_domain(codes, each.starters, frozenset())
-            for code in {int(codes[row]) for row, _ in followers}:
-                if code < 0 or count[code]:
-                    continue
-                support: list[Linear] = [v for _, v in anchored.get(code, ([], []))[0]]
-                if may_start and code in starting:
-                    start = self.model.new_bool_var("")
-                    self.model.add(sum(v for _, v in starting[code][0]) >= 1).only_enforce_if(start)
-                    first.append(start)
-                    support.append(start)
-                supported[code] = sum(support)
-            if first:
-                self.model.add_at_most_one(first)
-            starts.append(sum(first))
-            for row, variable in followers:
-                code = int(codes[row])
-                if code < 0:
-                    self.model.add(variable == 0)
-                elif code in supported:
-                    self.model.add(supported[code] >= 1).only_enforce_if(self._any([variable]))
-        for other in starts[1:]:
-            self.model.add(other == starts[0])
-
-    def _skew(self, each: Skew, there: np.ndarray) -> None:
-        bearers = self.by_class[each.bearer]
-        if not bearers:
-            return
-        counted = self._by_domain(each.counting, each.counted, frozenset())
-        pods: dict[int, Linear] = {
-            code: int(there[code]) + sum(v for _, v in counted.get(code, ([], []))[0])
-            for code in range(len(each.existing))
-        }
-        least: Linear = 0
-        if each.enough:
-            level = self.model.new_int_var(0, int(there.max(initial=0)) + sum(self.counts.values()), "")
-            for code in np.flatnonzero(each.eligible).tolist():
-                self.model.add(level <= pods[code])
-            least = level
-        for row, variable in bearers:
-            code = int(each.codes[row])
-            if code < 0:
-                self.model.add(variable == 0)
-                continue
-            uncounted = int(each.itself and not (each.counting[row] >= 0 and each.bearer in each.counted))
-            self.model.add(pods[code] + uncounted - least <= each.most).only_enforce_if(self._any([variable]))
-
-    def _cap(self, each: Cap, there: np.ndarray) -> None:
-        for index in each.classes:
-            for row, variable in self.by_class[index]:
-                if each.codes[row] < 0:
-                    self.model.add(variable == 0)
-        for code, (pods, _) in self._by_domain(each.codes, each.classes, frozenset()).items():
-            self.model.add(sum(v for _, v in pods) <= max(each.most - int(there[code]), 0))
-
-    def _floor(self, each: Floor, durable: int, total: int) -> None:
-        placed = [(row, v) for index in each.classes for row, v in self.by_class[index]]
-        spot = [v for row, v in placed if not self.problem.durable[row]]
-        if not spot:
-            return
-        count = self.model.new_int_var(0, len(each.required) - 1, "")
-        self.model.add(count == total + sum(v for _, v in placed))
-        required = self.model.new_int_var(0, max(each.required), "")
-        self.model.add_element(count, list(each.required), required)
-        on_durable = durable + sum(v for row, v in placed if self.problem.durable[row])
-        self.model.add(on_durable >= required).only_enforce_if(self._any(spot))
+                        self.model.add(taken + slack[index] * self.any([variable]) <= free)
 
     def _gang(self, classes: frozenset[int], least: int) -> None:
         inside = sum(pods for (index, _), pods in self.base.assignment.items() if index in classes)
@@ -257,7 +147,7 @@ class _Window:
         if inside:
             self.model.add(sum(here) >= least - inside)
         elif here:
-            self.model.add(sum(here) >= least).only_enforce_if(self._any(here))
+            self.model.add(sum(here) >= least).only_enforce_if(self.any(here))
 
     def _symmetry(self) -> None:
         """Of nodes that are alike the earlier take the more pods: else the search proves each order anew."""
@@ -283,26 +173,20 @@ class _Window:
             terms.append((round(costs[index, row] * scale) - worth) * variable)
         self.model.minimize(sum(terms))
 
-    def _any(self, variables: Sequence[cp_model.IntVar]) -> cp_model.IntVar:
-        """True as soon as one of them is above zero."""
+    def any(self, variables: Sequence[cp_model.IntVar]) -> cp_model.IntVar:
         positive = self.model.new_bool_var("")
         for variable in variables:
             self.model.add(variable == 0).only_enforce_if(~positive)
         return positive
 
-    def _sum(self, classes: frozenset[int]) -> Linear:
-        return sum(v for index in classes for _, v in self.by_class[index])
+    def placed(self, classes: Iterable[int]) -> list[tuple[int, cp_model.IntVar]]:
+        return [each for index in classes for each in self.by_class[index]]
 
-    def _by_domain(
-        self, codes: np.ndarray, left: frozenset[int], right: frozenset[int]
-    ) -> dict[int, tuple[list[tuple[int, cp_model.IntVar]], list[tuple[int, cp_model.IntVar]]]]:
-        found: dict[int, tuple[list[tuple[int, cp_model.IntVar]], list[tuple[int, cp_model.IntVar]]]]
-        found = defaultdict(lambda: ([], []))
-        for side, classes in enumerate((left, right)):
-            for index in classes:
-                for row, variable in self.by_class[index]:
-                    if codes[row] >= 0:
-                        found[int(codes[row])][side].append((index, variable))
+    def by_domain(self, codes: Codes, classes: Iterable[int]) -> dict[int, list[cp_model.IntVar]]:
+        found: dict[int, list[cp_model.IntVar]] = defaultdict(list)
+        for row, variable in self.placed(classes):
+            if codes[row] >= 0:
+                found[int(codes[row])].append(variable)
         return found
 
 

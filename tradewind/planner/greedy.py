@@ -20,12 +20,13 @@ def fill(state: State, order: Sequence[int] | None = None) -> State:
     """Place what is left, as long as anything can be placed; followers come right after their anchors."""
     problem = state.problem
     units = _units(problem, order if order is not None else urgency(problem))
+    again = bool(problem.gangs) or any(relation.ordered for relation in problem.relations)
     progress = True
     while progress:
         progress = False
         for unit in units:
             progress |= _place_unit(state, unit)
-        progress &= bool(problem.attractions or problem.skews or problem.gangs or problem.floors)
+        progress &= again
     return state
 
 
@@ -57,11 +58,12 @@ def _sizes(problem: Problem) -> list[float]:
 def depths(problem: Problem) -> list[int]:
     """How many anchors stand before each class; a circle ends the count."""
     depth = [0] * len(problem.classes)
-    for _ in range(min(len(problem.attractions), 8)):
-        for each in problem.attractions:
-            before = max((depth[target] for target in each.targets - each.followers), default=-1)
-            for follower in each.followers:
-                depth[follower] = max(depth[follower], before + 1)
+    chains = [(each.anchors(), each.dependents()) for each in problem.relations if each.dependents()]
+    for _ in range(min(len(chains), 8)):
+        for anchors, dependents in chains:
+            before = max((depth[anchor] for anchor in anchors), default=-1)
+            for index in dependents:
+                depth[index] = max(depth[index], before + 1)
     return depth
 
 
@@ -77,7 +79,7 @@ def _units(problem: Problem, order: Iterable[int]) -> list[tuple[list[int], int]
             units.append(([index], 0))
         elif gang.name not in seen:
             seen.add(gang.name)
-            units.append(([member for member in order if member in gang.classes], gang.least))
+            units.append(([member for member in order if member in gang.classes], gang.min_pods))
     return units
 
 

@@ -88,7 +88,8 @@ def _solved(
 def _left(batch: Batch, assignment: Assignment) -> list[Pod]:
     """Those that no node had room for; without alternatives, of which the second is to wait."""
     counts = placed_counts(batch.problem, assignment)
-    chosen = {index for each in batch.problem.choices for index in each.classes}
+    alternatives = [each.members() for each in batch.problem.relations if each.alternatives]
+    chosen = frozenset[int]().union(*alternatives)
     return [
         pod
         for index, group in enumerate(batch.groups)

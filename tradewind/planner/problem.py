@@ -5,11 +5,12 @@ Everything here can be sent to another process. Pods are known by their class an
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from tradewind.planner.relations.relation import Relation
 
 Mask = NDArray[np.bool_]
 Codes = NDArray[np.intp]  # (N,) the domain of each node, -1 outside of all
@@ -46,91 +47,12 @@ class PodClass:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Exclusion:
-    """No pod of a class in `left` shares a domain with another pod of a class in `right`."""
-
-    codes: Codes
-    left: frozenset[int]
-    right: frozenset[int]
-
-    @cached_property
-    def one_node(self) -> bool:
-        return distinct(self.codes)
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Attraction:
-    """`followers` go only where pods of `targets`, or ones placed before, are: in a domain of every key.
-
-    Where there are none anywhere, a follower in `starters` may be the first.
-    """
-
-    codes: tuple[Codes, ...]  # by key
-    existing: tuple[Amounts, ...]  # by key, (D,) pods placed before
-    followers: frozenset[int]
-    targets: frozenset[int]
-    starters: frozenset[int]
-
-    @cached_property
-    def one_node(self) -> tuple[bool, ...]:
-        return tuple(distinct(codes) for codes in self.codes)
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Skew:
-    """With a pod of `bearer`, a domain has at most `most` counted pods more than the emptiest."""
-
-    bearer: int
-    codes: Codes
-    counting: Codes  # the same, -1 also where pods are not counted
-    existing: Amounts  # (D,)
-    eligible: Mask  # (D,) domains among which the emptiest is looked for
-    enough: bool  # else the emptiest counts as empty
-    counted: frozenset[int]
-    itself: bool  # whether the bearer counts when it looks at where it may go
-    most: int
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Cap:
-    """At most `most` pods of these classes in a domain, none outside of the domains."""
-
-    codes: Codes
-    existing: Amounts  # (D,)
-    classes: frozenset[int]
-    most: int
-
-    @cached_property
-    def one_node(self) -> bool:
-        return distinct(self.codes)
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Floor:
-    """Of a workload so many pods as `required` says are on durable nodes, or none of the batch is on spot."""
-
-    classes: frozenset[int]
-    durable: int  # placed before
-    total: int
-    required: tuple[int, ...]  # of so many pods, how many on durable nodes
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Gang:
-    """Pods of these classes are placed all, or at least `least` of them, or none."""
+    """At least `min_pods` pods of these classes are placed, or none."""
 
     name: str
     classes: frozenset[int]
-    least: int
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Choice:
-    """At most `most` pods of these classes are placed at all."""
-
-    name: str
-    classes: frozenset[int]
-    most: int
+    min_pods: int
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -141,24 +63,13 @@ class Problem:
     in_use: Mask  # (N,) already paid for by the pods on it
     durable: Mask  # (N,)
     classes: tuple[PodClass, ...]
-    exclusions: tuple[Exclusion, ...] = ()
-    attractions: tuple[Attraction, ...] = ()
-    skews: tuple[Skew, ...] = ()
-    caps: tuple[Cap, ...] = ()
-    floors: tuple[Floor, ...] = ()
+    relations: tuple[Relation, ...] = ()
     gangs: tuple[Gang, ...] = ()
-    choices: tuple[Choice, ...] = ()
     worth: tuple[float, ...] = field(default=())  # of one placed pod of each class, above any saving
 
     @property
     def pods(self) -> int:
         return sum(each.count for each in self.classes)
-
-
-def distinct(codes: Codes) -> bool:
-    """Whether no two nodes share a domain."""
-    inside = codes[codes >= 0]
-    return int(inside.max(initial=-1)) + 1 == inside.size
 
 
 def placed_counts(problem: Problem, assignment: Assignment) -> list[int]:

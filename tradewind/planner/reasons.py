@@ -1,31 +1,18 @@
 """Why a pod has no place: the constraint without which it would have one."""
 
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
-from scoring.filters.durable_floor import DurableFloor
-from scoring.filters.limits import Limits
-from scoring.filters.pod_affinity import PodAffinity
-from scoring.filters.pod_anti_affinity import PodAntiAffinity
-from scoring.filters.resources import Resources
-from scoring.filters.topology_spread import TopologySpread
-from tradewind.planner import wishes
+from scoring.pod_filter import PodFilter
+from scoring.rules import ResourceFilter
+from tradewind.planner import hints
 from tradewind.planner.batch import Batch
 from tradewind.planner.problem import Assignment, Mask
+from tradewind.planner.relations.relation import Tally
 from tradewind.planner.state import State
-
-_CHANGING = (Resources, Limits, PodAffinity, TopologySpread, DurableFloor)
-
-# What the relations of a batch are called to people.
-_TIES = {
-    "exclusion": PodAntiAffinity.reason,
-    "attraction": PodAffinity.reason,
-    "skew": TopologySpread.reason,
-    "cap": "holding as many of the workload as its annotation allows",
-    "floor": DurableFloor.reason,
-}
 
 
 class _Constraint(NamedTuple):
@@ -48,15 +35,17 @@ def reasons(batch: Batch, assignment: Assignment) -> dict[str, str]:
 
 
 def _reason(batch: Batch, state: State, index: int) -> str:
-    for choice, count in zip(batch.problem.choices, _placed(state, batch.problem.choices), strict=True):
-        if index in choice.classes and count >= choice.most:
-            return f"another of the alternatives {choice.name} has a place"
+    exhausted = next((text for tally in state.ties[index] if (text := tally.exhausted())), "")
+    if exhausted:
+        return exhausted
     constraints = list(_constraints(batch, state, index))
     reason = _blocking(constraints, len(batch.problem.node_names))
     for gang in batch.problem.gangs:
         if index in gang.classes:
             waiting = sum(batch.problem.classes[each].count for each in gang.classes)
-            return f"gang {gang.name} needs {gang.least} of {waiting} waiting pods placed together; {reason}"
+            return (
+                f"gang {gang.name} needs {gang.min_pods} of {waiting} waiting pods placed together; {reason}"
+            )
     return reason
 
 
@@ -84,56 +73,48 @@ def _blocking(constraints: list[_Constraint], nodes: int) -> str:
 def _constraints(batch: Batch, state: State, index: int) -> Iterator[_Constraint]:
     group = batch.groups[index]
     nodes = batch.snapshot.nodes
+    unnamed = np.array(batch.problem.classes[index].allowed)
     for rule in group.filters():
-        if not isinstance(rule, _CHANGING):
-            yield _Constraint(f"{rule.name}: {rule.reason}", rule.feasible(group.pod, nodes))
-    table = nodes.cluster.table
-    if group.wishes.node:
-        yield _Constraint(
-            f"{wishes.NODE}: not the node {group.wishes.node}",
-            wishes.admitted(group.wishes._replace(node_labels=""), table),
-        )
-    if group.wishes.node_labels:
-        yield _Constraint(
-            f"{wishes.NODE_LABELS}: without the labels {group.wishes.node_labels}",
-            wishes.admitted(group.wishes._replace(node=""), table),
-        )
+        judge = rule.attainable if isinstance(rule, PodFilter) else rule.feasible
+        passed = judge(group.pod, nodes)
+        unnamed |= ~passed
+        if not isinstance(rule, ResourceFilter):
+            yield _Constraint(f"{rule.name}: {rule.reason}", passed)
+    yield from _hints(batch, index)
     yield from _resources(batch, state, index)
-    for kind, text in _TIES.items():
-        mask = state.tie_mask(index, kind)
-        if not mask.all():
-            yield _Constraint(f"{_rule_name(kind)}: {text}", mask)
-    named = np.array(batch.problem.classes[index].allowed)
-    for rule in group.filters():
-        if not isinstance(rule, PodAffinity | TopologySpread | DurableFloor):
-            named |= ~rule.feasible(group.pod, nodes)
-    if not named.all():
-        yield _Constraint("tradewind.dev annotations: not beside, or in conflict with, pods they name", named)
+    yield from _relations(state, index)
+    if not unnamed.all():
+        yield _Constraint(
+            "tradewind.dev annotations: not beside, or in conflict with, pods they name", unnamed
+        )
 
 
-def _rule_name(kind: str) -> str:
-    return {
-        "exclusion": PodAntiAffinity.name,
-        "attraction": PodAffinity.name,
-        "skew": TopologySpread.name,
-        "floor": DurableFloor.name,
-    }.get(kind, "tradewind.dev annotations")
+def _hints(batch: Batch, index: int) -> Iterator[_Constraint]:
+    own, table = batch.groups[index].hints, batch.snapshot.nodes.cluster.table
+    if own.node:
+        only = hints.admitted(own._replace(node_labels=""), table)
+        yield _Constraint(f"{hints.NODE}: not the node {own.node}", only)
+    if own.node_labels:
+        only = hints.admitted(own._replace(node=""), table)
+        yield _Constraint(f"{hints.NODE_LABELS}: without the labels {own.node_labels}", only)
 
 
 def _resources(batch: Batch, state: State, index: int) -> Iterator[_Constraint]:
-    each = batch.problem.classes[index]
     nodes = batch.snapshot.nodes
-    for resource, request in batch.groups[index].pod.requests.items():
+    for resource, (need, rule) in batch.groups[index].needs().items():
         row = nodes.resource_rows.get(resource)
-        if request <= 0:
-            continue
-        need = int(each.needs[row]) if row is not None else request
-        rule = Limits if need > request else Resources
         free = state.free[row] if row is not None else np.full(len(nodes), -1)
         never = row is None or bool((nodes.allocatable[row] < need).all())
         more = "more than any node has" if never else rule.reason
         yield _Constraint(f"{rule.name}: {resource}: {more}", free >= need)
 
 
-def _placed(state: State, choices: tuple[object, ...]) -> list[int]:
-    return [state.choice_count(number) for number in range(len(choices))]
+def _relations(state: State, index: int) -> Iterator[_Constraint]:
+    by_source = defaultdict[str, list[Tally]](list)
+    for relation, tally in zip(state.problem.relations, state.tallies, strict=True):
+        if index in relation.members():
+            by_source[relation.source].append(tally)
+    for source, tallies in by_source.items():
+        passed = state.admitted(index, tallies)
+        if not passed.all():
+            yield _Constraint(source, passed)

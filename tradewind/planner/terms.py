@@ -7,20 +7,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scoring.filters.durable_floor import DurableFloor
 from scoring.filters.leaving import Leaving
-from scoring.filters.limits import Limits
-from scoring.filters.pod_affinity import PodAffinity
-from scoring.filters.pod_anti_affinity import PodAntiAffinity
-from scoring.filters.topology_spread import TopologySpread
 from scoring.in_tree import IN_TREE
+from scoring.pod_filter import PodFilter
 from scoring.policy import Policy
-from scoring.rules import Filter
+from scoring.rules import Filter, ResourceFilter
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Nodes
-from tradewind.planner import wishes
+from tradewind.planner import hints
+from tradewind.planner.hints import Hints
 from tradewind.planner.problem import Amounts, Floats, Mask, PodClass
-from tradewind.planner.wishes import Wishes
 
 # What the best score is worth to a pod over the worst, as a part of what it costs: enough to decide between
 # nodes that cost the same, too little to open one that would not be needed.
@@ -33,14 +29,8 @@ _WORTH_REACH = 1e12
 # So many pods without favour may stay out for one with it.
 _FAVOUR_STEP = 16.0
 
-# These look at other pods, at labels or at whose pod it is.
-TIED = (PodAffinity, PodAntiAffinity, TopologySpread, DurableFloor)
-
-
-# A plan holds for every kube-scheduler, whichever way it reads namespace selectors.
-_IN_TREE: tuple[Filter, ...] = tuple(
-    PodAntiAffinity(widened_namespaces=True) if rule is PodAntiAffinity else rule() for rule in IN_TREE
-)
+_IN_TREE: tuple[Filter, ...] = tuple(rule() for rule in IN_TREE)
+_IN_TREE_NAMES = frozenset(rule.name for rule in IN_TREE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +39,7 @@ class Group:
 
     pods: list[Pod]
     policy: Policy
-    wishes: Wishes
+    hints: Hints
     favour: int = 0
 
     @property
@@ -58,9 +48,37 @@ class Group:
 
     def filters(self) -> tuple[Filter, ...]:
         """All that holds for a pod of the class, kube-scheduler's own rules first."""
-        theirs = {rule.name for rule in IN_TREE}
-        ours = (rule for rule in self.policy.filters if rule.name not in theirs)
-        return (*_IN_TREE, Leaving(), *ours)
+        return (*_IN_TREE, Leaving(), *_ours(self.policy))
+
+    def needs(self) -> dict[str, tuple[int, ResourceFilter]]:
+        """By resource what must be free when a pod of the class is bound, and the filter that needs most."""
+        most: dict[str, tuple[int, ResourceFilter]] = {}
+        for rule in self.filters():
+            if isinstance(rule, ResourceFilter):
+                for resource, amount in rule.needs(self.pod).items():
+                    if resource not in most or amount > most[resource][0]:
+                        most[resource] = amount, rule
+        return most
+
+
+def pod_filters(policies: Sequence[Policy]) -> list[tuple[PodFilter, frozenset[int]]]:
+    """The filters over other pods that are in force, each with the numbers of the policies that have it."""
+    found: list[tuple[PodFilter, set[int]]] = [
+        (rule, set(range(len(policies)))) for rule in _IN_TREE if isinstance(rule, PodFilter)
+    ]
+    for number, policy in enumerate(policies):
+        for rule in _ours(policy):
+            if isinstance(rule, PodFilter):
+                known = next((numbers for other, numbers in found if other == rule), None)
+                if known is None:
+                    found.append((rule, {number}))
+                else:
+                    known.add(number)
+    return [(rule, frozenset(numbers)) for rule, numbers in found]
+
+
+def _ours(policy: Policy) -> list[Filter]:
+    return [rule for rule in policy.filters if rule.name not in _IN_TREE_NAMES]
 
 
 def pod_classes(
@@ -68,14 +86,14 @@ def pod_classes(
 ) -> tuple[PodClass, ...]:
     """One for each group; those that differ only in what ties them to other pods share their columns."""
     shared: dict[Hashable, _Columns] = {}
-    hostile = [pod for pod in staying if wishes.CONFLICTS in pod.annotations]
+    hostile = [pod for pod in staying if hints.CONFLICTS in pod.annotations]
     found = []
     for group in groups:
         key = _apart_from_ties(group)
         columns = shared.get(key)
         if columns is None:
             columns = shared[key] = _columns(group, nodes, price)
-        enemies = staying if group.wishes.conflicts else hostile
+        enemies = staying if group.hints.conflicts else hostile
         found.append(
             PodClass(
                 count=len(group.pods),
@@ -100,7 +118,7 @@ class _Columns(NamedTuple):
 
 
 def _apart_from_ties(group: Group) -> Hashable:
-    """All that scorers and filters look at, but for `TIED`; tests hold them to it."""
+    """All that scorers and filters look at, but for each `PodFilter`; tests hold them to it."""
     return id(group.policy), own_terms(group.pod)
 
 
@@ -108,7 +126,7 @@ def own_terms(pod: Pod) -> Hashable:
     """All that a pod asks for, but for where other pods are."""
     return (
         pod.namespace,
-        tuple(sorted(wishes.asking(pod))),
+        tuple(sorted(hints.requested(pod))),
         tuple(sorted(pod.requests.items())),
         tuple(sorted(pod.limits.items())),
         pod.priority,
@@ -122,12 +140,13 @@ def own_terms(pod: Pod) -> Hashable:
 
 def _columns(group: Group, nodes: Nodes, price: Floats) -> _Columns:
     requests = _amounts(group.pod.requests, nodes)
+    needs = _amounts({resource: need for resource, (need, _) in group.needs().items()}, nodes)
     share = _share(requests, nodes)
     mask = np.ones(len(nodes), np.bool_)
     for rule in group.filters():
-        if not isinstance(rule, TIED):
+        if not isinstance(rule, PodFilter):
             mask &= rule.feasible(group.pod, nodes)
-    return _Columns(requests, _needs(group, nodes, requests), mask, _cost(group, nodes, price * share), share)
+    return _Columns(requests, np.maximum(needs, requests), mask, _cost(group, nodes, price * share), share)
 
 
 def prices(nodes: Nodes) -> Floats:
@@ -167,30 +186,17 @@ def _amounts(requests: Mapping[str, int], nodes: Nodes) -> Amounts:
     return amounts
 
 
-def _needs(group: Group, nodes: Nodes, requests: Amounts) -> Amounts:
-    needs = requests.copy()
-    for rule in group.policy.filters:
-        if isinstance(rule, Limits):
-            for resource, limit in group.pod.limits.items():
-                factor = rule.overcommit.get(resource, "off")
-                row = nodes.resource_rows.get(resource)
-                if row is not None and limit > 0 and factor != "off" and factor is not False:
-                    needs[row] = max(needs[row], int(np.ceil(limit / float(factor))))
-    return needs
-
-
 def _allowed(
     group: Group, nodes: Nodes, alone: Mask, enemies: Sequence[Pod], placed: Mapping[str, Pod]
 ) -> Mask:
     """`alone` itself where nothing more is forbidden."""
     mask = alone.copy()
     for rule in group.filters():
-        # The others depend on what else the batch places; the engines know them as relations.
-        if isinstance(rule, PodAntiAffinity) or (isinstance(rule, DurableFloor) and not nodes.durable.any()):
-            mask &= rule.feasible(group.pod, nodes)
+        if isinstance(rule, PodFilter):
+            mask &= rule.attainable(group.pod, nodes)
     table = nodes.cluster.table
-    mask &= wishes.admitted(group.wishes, table)
-    at = wishes.beside_rows(group.wishes, placed, table)
+    mask &= hints.admitted(group.hints, table)
+    at = hints.beside_rows(group.hints, placed, table)
     if at is not None:
         mask &= at
     mask &= ~_hostile(group, nodes, enemies)
@@ -198,13 +204,13 @@ def _allowed(
 
 
 def _hostile(group: Group, nodes: Nodes, enemies: Sequence[Pod]) -> Mask:
-    """(N,) nodes with a pod that conflicts with the group's, by the wish of either."""
+    """(N,) nodes with a pod that conflicts with the group's, by the hints of either."""
     table = nodes.cluster.table
     names = [
         pod.node_name
         for pod in enemies
-        if (group.wishes.conflicts and wishes.hits(group.wishes.conflicts, pod))
-        or (wishes.CONFLICTS in pod.annotations and wishes.hits(wishes.standing(pod).conflicts, group.pod))
+        if (group.hints.conflicts and hints.named(group.hints.conflicts, pod))
+        or (hints.CONFLICTS in pod.annotations and hints.named(hints.read_placed(pod).conflicts, group.pod))
     ]
     mask = np.zeros(len(table), np.bool_)
     mask[table.rows(names)] = True

@@ -15,7 +15,7 @@ from tradewind.cluster.objects import Pod
 from tradewind.cluster.selectors import matches, parse_selector
 from tradewind.cluster.snapshot import Snapshot
 from tradewind.cluster.table import NodeTable
-from tradewind.planner import wishes
+from tradewind.planner import hints
 from tradewind.planner.batch import PolicyOf
 from tradewind.planner.plan import Plan
 
@@ -35,12 +35,12 @@ def violations(cache: Cache, policy_of: PolicyOf, plan: Plan) -> list[str]:
         on_node = msgspec.structs.replace(pod, node_name=each.node)
         cache.apply_pod(on_node)
         bound.append(on_node)
-    return found + list(_broken_wishes(cache.all_pods(), bound, pods, cache.snapshot()))
+    return found + list(_broken_hints(cache.all_pods(), bound, pods, cache.snapshot()))
 
 
 def _remove_replaced(cache: Cache, pods: dict[str, Pod], plan: Plan) -> None:
     for each in plan.placements:
-        name = wishes.standing(pods[each.pod]).replaces
+        name = hints.read_placed(pods[each.pod]).replaces
         if name in pods and pods[name].node_name:
             cache.remove_pod(pods[name].uid)
 
@@ -54,29 +54,29 @@ def _refusals(snapshot: Snapshot, pod: Pod, node: str, policy_of: PolicyOf) -> I
             yield f"{pod} on {node}: {rule.reason}"
 
 
-def _broken_wishes(
+def _broken_hints(
     pods: Sequence[Pod], bound: Sequence[Pod], before: dict[str, Pod], snapshot: Snapshot
 ) -> Iterator[str]:
     placed = [pod for pod in pods if pod.node_name and not pod.finished]
     node_of = {str(pod): pod.node_name for pod in placed}
     table = snapshot.nodes.cluster.table
     for pod in bound:
-        asked = wishes.standing(pod)
+        asked = hints.read_placed(pod)
         labels = table.nodes[table.row_of[pod.node_name]].labels
         near = [other for other in placed if other.node_name == pod.node_name and other.uid != pod.uid]
         if asked.node not in {"", pod.node_name}:
             yield f"{pod} is not on its node"
         if asked.node_labels and not matches(parse_selector(asked.node_labels), labels):
             yield f"{pod} is on a node without the labels it asks for"
-        if any(wishes.hits(asked.conflicts, other) for other in near):
+        if any(hints.named(asked.conflicts, other) for other in near):
             yield f"{pod} is beside a pod it conflicts with"
-        if any(wishes.hits(wishes.standing(other).conflicts, pod) for other in near):
+        if any(hints.named(hints.read_placed(other).conflicts, pod) for other in near):
             yield f"{pod} is beside a pod that conflicts with it"
         if asked.beside and node_of.get(asked.beside) != pod.node_name:
             yield f"{pod} is not beside {asked.beside}"
         if asked.replaces and before[asked.replaces].node_name not in {"", pod.node_name}:
             yield f"{pod} does not take the node of {asked.replaces}"
-        if asked.one_per_node and any(_same(other, pod, wishes.GLOBAL) for other in near):
+        if asked.one_per_node and any(_same(other, pod, hints.ONE_PER_NODE) for other in near):
             yield f"{pod} is not alone of its kind"
         if asked.max_per_zone and _crowded(pod, asked.max_per_zone, placed, table):
             yield f"{pod} is one too many in its zone"
@@ -84,15 +84,15 @@ def _broken_wishes(
 
 
 def _crowded(pod: Pod, most: int, placed: Sequence[Pod], table: NodeTable) -> bool:
-    zone_of = {node.name: node.labels.get(wishes.SPREAD_KEY) for node in table.nodes}
+    zone_of = {node.name: node.labels.get(hints.SPREAD_KEY) for node in table.nodes}
     zone = zone_of[pod.node_name]
-    alike = [other for other in placed if _same(other, pod, wishes.MAX_PER_ZONE)]
+    alike = [other for other in placed if _same(other, pod, hints.MAX_PER_ZONE)]
     return zone is None or sum(zone_of[other.node_name] == zone for other in alike) > most
 
 
 def _broken_groups(placed: Sequence[Pod], bound: Sequence[Pod]) -> Iterator[str]:
-    chosen = Counter(wishes.standing(pod).xor for pod in placed)
-    for name in {wishes.standing(pod).xor for pod in bound} - {""}:
+    chosen = Counter(hints.read_placed(pod).xor for pod in placed)
+    for name in {hints.read_placed(pod).xor for pod in bound} - {""}:
         if chosen[name] > 1:
             yield f"more than one of the alternatives {name}"
 
@@ -105,7 +105,7 @@ def gangs_kept(pods: Sequence[Pod], plan: Plan) -> Iterator[str]:
         if pod.gang:
             gangs.setdefault((pod.namespace, pod.gang), []).append(pod)
     for (_, name), members in gangs.items():
-        least = max(wishes.standing(pod).gang_min for pod in members) or len(members)
+        least = max(hints.read_placed(pod).gang_min for pod in members) or len(members)
         count = sum(bool(pod.node_name) or str(pod) in planned for pod in members)
         if 0 < count < least and any(str(pod) in planned for pod in members):
             yield f"of gang {name} {count} pods are placed, not {least}"

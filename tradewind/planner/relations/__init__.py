@@ -1,0 +1,1 @@
+"""What ties classes of pods to each other: one module for each kind of relation."""
