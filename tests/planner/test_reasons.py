@@ -1,0 +1,55 @@
+"""A pod without a place is told the rule that keeps it out."""
+
+import pytest
+
+from tests.builders import PodBuilder, node, pod
+from tests.planner.cases import HOST, copies, planned
+from tradewind.planner import hints
+
+
+def _start() -> PodBuilder:
+    return pod("p").label("app", "p").requests(cpu="100m")
+
+
+@pytest.mark.parametrize(
+    ("start", "source"),
+    [
+        pytest.param(_start().anti_affinity(HOST, {"app": "p"}), "pod_anti_affinity: too near", id="apart"),
+        pytest.param(_start().host_port(80), "host_ports: without a free host port", id="host port"),
+        pytest.param(
+            _start().annotation(hints.CONFLICTS, "p-*"), "tradewind.dev/conflicts: beside", id="conflict"
+        ),
+        pytest.param(
+            _start().annotation(hints.ONE_PER_NODE, "true"),
+            "tradewind.dev annotations: holding as many of the workload",
+            id="one per node",
+        ),
+        pytest.param(_start().requests(cpu="900m"), "resources: cpu: insufficient", id="cpu"),
+        pytest.param(_start().requests(cpu="2"), "resources: cpu: more than any node has", id="too large"),
+    ],
+)
+def test_the_second_of_two_pods_is_told_what_the_first_took(start: PodBuilder, source: str) -> None:
+    found = planned([node("only").cpu("1")], copies(start, "p", 2), solve=False)
+    reason = found.unplaced["default/p-2"]
+    assert reason.startswith(source)
+    assert reason.endswith("(1 of 1 nodes; 1 would do without this)")
+
+
+def test_of_alternatives_the_second_waits() -> None:
+    pods = copies(_start().annotation(hints.XOR, "either"), "p", 2)
+    assert planned([node("a"), node("b")], pods).unplaced == {
+        "default/p-2": "another of the alternatives default/either has a place"
+    }
+
+
+def test_a_gang_says_how_many_it_needs() -> None:
+    gang = copies(_start().requests(cpu="600m").annotation("tradewind.dev/gang", "ring"), "p", 2)
+    found = planned([node("only").cpu("1")], gang)
+    assert set(found.unplaced) == {"default/p-1", "default/p-2"}
+    assert found.unplaced["default/p-1"].startswith(
+        "gang default/ring needs 2 of 2 waiting pods placed together; there is room"
+    )
+
+
+def test_a_cluster_without_nodes_says_so() -> None:
+    assert planned([], [_start()]).unplaced == {"default/p": "the cluster has no node"}
