@@ -87,3 +87,17 @@ def test_a_floor_that_one_pod_of_a_workload_asks_for_counts_all_of_them() -> Non
     assert len(batch.groups) == 3
     [floor] = batch.problem.relations
     assert {batch.groups[index].pod.name for index in floor.members()} == {"a", "c"}
+
+
+def test_a_floor_tells_apart_the_pods_of_an_older_rollout_that_had_none() -> None:
+    """They count for the floor of their Deployment; equal pods of another Deployment do not."""
+
+    def replica(deployment: str, rollout: str) -> PodBuilder:
+        name = f"{deployment}-{rollout}"
+        return pod(name).requests(cpu="1").label("pod-template-hash", rollout).owner("ReplicaSet", name, name)
+
+    asking = replica("web", "2").annotation("tradewind.dev/durable-min", "1")
+    batch = batch_of(filled(_nodes(), [replica("web", "1"), replica("other", "1"), asking]))
+    assert len(batch.groups) == 3
+    together = max((each.members() for each in batch.problem.relations), key=len)
+    assert {batch.groups[index].pod.name for index in together} == {"web-1", "web-2"}

@@ -183,12 +183,12 @@ class _Looks(NamedTuple):
     """What tells pods apart, as far as any rule looks at it."""
 
     label_keys: frozenset[str]
-    workloads: frozenset[str]  # of which some rule counts the pods
+    counted: frozenset[str]  # controllers and workloads of which some rule or hint counts the pods
 
     def at(self, pod: Pod) -> Hashable:
         return (
             tuple(sorted((key, value) for key, value in pod.labels.items() if key in self.label_keys)),
-            workload(pod) if workload(pod) in self.workloads else "",
+            "" if self.counted.isdisjoint((workload(pod), pod.workload)) else workload(pod),
             own_terms(pod),
             pod.affinity,
             pod.anti_affinity,
@@ -199,12 +199,12 @@ class _Looks(NamedTuple):
 
 def _looks(heads: Sequence[Pod], policies: Sequence[Policy], snapshot: Snapshot) -> _Looks:
     label_keys: set[str] = set()
-    counted = [pod for pod in heads if not pod.annotations.keys().isdisjoint(hints.PER_WORKLOAD)]
+    counted = {workload(pod) for pod in heads if not pod.annotations.keys().isdisjoint(hints.PER_WORKLOAD)}
     for rule, subject in pod_filters(policies):
         pods = [heads[index] for index in subject]
         label_keys.update(rule.label_keys(pods, snapshot.nodes.cluster))
-        counted += [pod for pod in pods if rule.counts_workload(pod)]
-    return _Looks(frozenset(label_keys), frozenset(map(workload, counted)))
+        counted |= {pod.workload for pod in pods if rule.counts_workload(pod)}
+    return _Looks(frozenset(label_keys), frozenset(counted))
 
 
 def _everything(pod: Pod) -> Hashable:
