@@ -6,6 +6,7 @@ from tests.builders import NodeBuilder, node, pod
 from tradewind.cluster.cache import Cache
 from tradewind.config import document as config
 from tradewind.errors import ConfigurationError, PriceTableError
+from tradewind.market.coverage import NOT_USED
 from tradewind.market.feed import MarketFeed
 from tradewind.market.market import Market
 from tradewind.market.metrics import MarketMetrics
@@ -169,3 +170,37 @@ def test_broken_settings_are_refused_with_their_path(text: str, path: str) -> No
     with pytest.raises(ConfigurationError) as caught:
         config.parse(_HEAD + text)
     assert path in str(caught.value)
+
+
+def test_coverage_is_logged_at_the_start_and_when_it_becomes_none_some_or_all(
+    table: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    fed = Fed(MarketSettings())
+    with caplog.at_level("INFO"):
+        for settings in (MarketSettings(), MarketSettings(table=table)):
+            for _ in range(3):
+                fed.follow(settings)
+                fed.feed.report()
+        fed.cache.apply_node(typed("d", "unheard-of").build())
+        fed.follow(settings)
+        fed.feed.report()
+    said = [record.getMessage() for record in caplog.records if "have a price" in record.getMessage()]
+    estimated = "1 estimated from similar nodes. The price table has no price for unheard-of (on-demand)."
+    assert said == [
+        f"0 of 3 nodes have a price: {NOT_USED}.",
+        "3 of 3 nodes have a price: 3 from the price table.",
+        f"3 of 4 nodes have a price: 3 from the price table; {estimated}",
+    ]
+    assert fed.metric("market_nodes", source="table") == 3
+    assert fed.metric("market_nodes", source="estimated") == 1
+
+
+def test_coverage_waits_for_the_first_answer_of_prometheus(caplog: pytest.LogCaptureFixture) -> None:
+    settings = MarketSettings(prometheus=PrometheusSettings(url="http://127.0.0.1:9"))
+    fed = Fed(settings)
+    fed.follow(settings)
+    fed.feed.report()
+    assert "have a price" not in caplog.text
+    fed.feed.poll()
+    fed.feed.report()
+    assert "0 of 3 nodes have a price" in caplog.text

@@ -69,7 +69,18 @@ def stability(_pod: Pod, places: Sequence[Place]) -> list[float]:
     def ratio(offer: Offer) -> float:
         return offer.price / offer.median_price if offer.price > 0 and offer.median_price > 0 else 1
 
-    return [1 - min(1, place.offer.interruption_rate * ratio(place.offer)) for place in places]
+    scores = [1 - min(1, place.offer.interruption_rate * ratio(place.offer)) for place in places]
+    spot = [(place, score) for place, score in zip(places, scores, strict=True) if not place.offer.durable]
+    if not spot:
+        return scores
+    best = max(score for _, score in spot)
+    no_spot_price = all(math.isnan(place.offer.price) for place, _ in spot)
+    return [
+        min(score, best)
+        if place.offer.durable and (no_spot_price or math.isnan(place.offer.price))
+        else score
+        for place, score in zip(places, scores, strict=True)
+    ]
 
 
 def workload_priority(pod: Pod, places: Sequence[Place]) -> list[float]:

@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 
 from scoring.scorers.stability import Stability
@@ -31,3 +32,48 @@ _RATE, _MEDIAN = "tradewind.dev/interruption-rate", "tradewind.dev/median-price"
 def test_stability(built: NodeBuilder, score: float) -> None:
     nodes = cluster_of([built]).nodes
     assert Stability().score(pod("w").build(), nodes).tolist() == pytest.approx([score])
+
+
+def rated(name: str, rate: str, *, spot: bool = True, price: float | None = None) -> NodeBuilder:
+    built = node(name).annotation(_RATE, rate)
+    built = built.label("karpenter.sh/capacity-type", "spot" if spot else "on-demand")
+    return built if price is None else built.price(price)
+
+
+@pytest.mark.parametrize(
+    ("built", "scores"),
+    [
+        pytest.param(
+            [rated("d", "0", spot=False), rated("s", "0.2"), rated("t", "0.4")],
+            [0.8, 0.8, 0.6],
+            id="no prices: no better than the best spot node",
+        ),
+        pytest.param(
+            [rated("d", "0", spot=False, price=1), rated("s", "0.2", price=0.3)],
+            [1, 0.8],
+            id="prices on both terms: price can outweigh it",
+        ),
+        pytest.param(
+            [rated("d", "0", spot=False, price=1), rated("s", "0.2")], [0.8, 0.8], id="no spot price"
+        ),
+        pytest.param(
+            [rated("d", "0", spot=False), rated("e", "0", spot=False, price=1), rated("s", "0.2", price=0.3)],
+            [0.8, 1, 0.8],
+            id="one on-demand node without a price",
+        ),
+        pytest.param(
+            [rated("d", "0", spot=False), rated("e", "0.1", spot=False)], [1, 0.9], id="no spot nodes at all"
+        ),
+    ],
+)
+def test_without_prices_it_does_not_push_to_dearer_terms(
+    built: list[NodeBuilder], scores: list[float]
+) -> None:
+    nodes = cluster_of(built).nodes
+    assert Stability().score(pod("w").build(), nodes).tolist() == pytest.approx(scores)
+
+
+def test_only_candidates_count_for_the_best_spot_node() -> None:
+    nodes = cluster_of([rated("d", "0", spot=False), rated("calm", "0"), rated("risky", "0.3")]).nodes
+    candidates = nodes.take(np.array([0, 2]))
+    assert Stability().score(pod("w").build(), candidates).tolist() == pytest.approx([0.7, 0.7])

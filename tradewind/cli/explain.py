@@ -68,7 +68,11 @@ def explain_in_file(
     parts = Assembly(from_file(cluster_file), config_file)
     with parts.started():
         told = evaluate(parts.cache, parts.settings.policy_of, named, node_names)
-    return with_origins(told, parts.market.origins)
+    told = with_origins(told, parts.market.origins)
+    coverage = parts.market.price_coverage()
+    if coverage.priced == coverage.nodes:
+        return told
+    return told.model_copy(update={"sentences": [*told.sentences, f"In all, {coverage}"]})
 
 
 def _from_server(options: argparse.Namespace) -> Explanation:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from tradewind.explain.explanation import Explanation
+from tradewind.market.coverage import NOT_USED
 from tradewind.market.quotes import Origin, Origins
 
 _MOST_NAMED = 3
@@ -16,11 +17,26 @@ def with_origins(explanation: Explanation, origins_of: Callable[[str], Origins])
         told = {"price_from": str(origins.price), "interruption_rate_from": str(origins.interruption_rate)}
         ranked.append(each.model_copy(update=told))
     guessed = [each.node for each in ranked if each.price_from == Origin.ESTIMATED]
-    sentences = [*explanation.sentences, *([_estimated(guessed)] if guessed else [])]
+    unknown = [each.node for each in ranked if each.price_from == Origin.UNKNOWN]
+    sentences = [
+        *explanation.sentences,
+        *([_estimated(guessed)] if guessed else []),
+        *([_unknown(unknown)] if unknown else []),
+    ]
     return explanation.model_copy(update={"ranked": ranked, "sentences": sentences})
 
 
+def _unknown(nodes: list[str]) -> str:
+    return (
+        f"No source knows the price of {_some(nodes)}, and nothing is known to estimate it from: {NOT_USED}."
+    )
+
+
 def _estimated(nodes: list[str]) -> str:
+    return f"No source knows the price of {_some(nodes)}; it is estimated from similar nodes."
+
+
+def _some(nodes: list[str]) -> str:
     named = ", ".join(nodes[:_MOST_NAMED])
     more = f" and {len(nodes) - _MOST_NAMED} more" if len(nodes) > _MOST_NAMED else ""
-    return f"No source knows the price of {named}{more}; it is estimated from similar nodes."
+    return f"{named}{more}"

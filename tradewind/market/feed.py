@@ -5,7 +5,7 @@ import math
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +18,7 @@ from tradewind.market import table
 from tradewind.market.market import Market
 from tradewind.market.metrics import MarketMetrics
 from tradewind.market.prometheus import Prometheus
+from tradewind.market.quotes import GUESSED
 from tradewind.market.settings import MarketSettings, PrometheusSettings
 from tradewind.market.table import PriceTable
 
@@ -47,7 +48,10 @@ class MarketFeed:
         self._prometheus: Prometheus | None = None
         self._asked: PrometheusSettings | None = None
         self._next_poll = 0.0
+        self._polled = False
         self._trouble: tuple[str, ...] = ()
+        self._shares: Mapping[str, float] = {}  # of nodes by the source of their price
+        self._covered: tuple[bool, bool] | None = None  # some price, all prices; as last logged
         market.configure(settings, self._table)
 
     def follow(self, settings: MarketSettings, on_refused: Callable[[str], None]) -> None:
@@ -64,6 +68,16 @@ class MarketFeed:
         with self._offering:  # or an older look at the market could come after a newer one
             self._offer()
 
+    def report(self) -> None:
+        """Log how many nodes have a price: at the start, and when that becomes none, some or all."""
+        waiting = self._settings.prometheus is not None and not self._polled
+        guessed = sum(self._shares.get(origin, 0.0) for origin in GUESSED)
+        covered = guessed < 1, guessed == 0
+        if waiting or not any(self._shares.values()) or covered == self._covered:
+            return
+        self._covered = covered
+        _log.log(logging.INFO if all(covered) else logging.WARNING, "%s", self._market.price_coverage())
+
     def poll(self) -> None:
         """Ask Prometheus if it is time to; whatever goes wrong costs freshness and nothing else."""
         wanted = self._settings.prometheus
@@ -73,6 +87,7 @@ class MarketFeed:
             return
         self._next_poll = time.monotonic() + wanted.interval_seconds
         answers = self._prometheus.ask()
+        self._polled = True
         self._metrics.polls.labels("failed" if answers.errors else "answered").inc()
         self._tell(answers.errors)
         if answers.samples:
@@ -91,9 +106,13 @@ class MarketFeed:
         changed = self._cache.update_offers(nodes.nodes, self._market.offers(nodes.nodes))
         self._offered = nodes, version
         _log.debug("new offers for %d of %d nodes", changed, len(nodes))
-        for value, shares in self._market.coverage().items():
+        coverage = self._market.coverage()
+        for value, shares in coverage.items():
             for source, share in shares.items():
                 self._metrics.coverage.labels(value, source).set(share)
+        self._shares = coverage["price"]
+        for source, share in self._shares.items():
+            self._metrics.nodes.labels(source).set(round(share * len(nodes)))
 
     def _take_settings(self, settings: MarketSettings, on_refused: Callable[[str], None]) -> None:
         if settings == self._settings and not self._watched.changed():

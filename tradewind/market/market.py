@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,11 +11,12 @@ import numpy as np
 
 from tradewind.cluster.objects import Node
 from tradewind.cluster.snapshot import Floats, Offer
+from tradewind.market.coverage import Coverage, missing_hint, region_hint
 from tradewind.market.facts import Facts, Listing, facts_of
 from tradewind.market.learned import Evidence, Sighting, State
 from tradewind.market.notices import leaves_by_choice
 from tradewind.market.pools import Pool
-from tradewind.market.quotes import LARGEST, Origin, Origins, Quote, Refusals
+from tradewind.market.quotes import GUESSED, LARGEST, Origin, Origins, Quote, Refusals
 from tradewind.market.settings import MarketSettings
 from tradewind.market.table import PriceTable
 from tradewind.market.terms import ORIGINS, UNKNOWN, Codes, Sources
@@ -117,6 +119,17 @@ class Market:
             )
             for field, column in zip(Origins._fields, codes.T, strict=True)
         }
+
+    def price_coverage(self) -> Coverage:
+        """Of the nodes of the last look at all of them."""
+        prices = {name: ORIGINS[codes[0]] for name, codes in list(self._origins.items())}
+        table = self._sources.listing.table
+        facts = [each for each in list(self._facts.values()) if each.node.name in prices]
+        hints = region_hint(table.regions, {each.region for each in facts if each.region})
+        if table and not hints:
+            missing = [each.pool for each in facts if prices[each.node.name] in GUESSED]
+            hints = missing_hint({(pool.instance_type or "unnamed", pool.capacity_type) for pool in missing})
+        return Coverage(len(prices), Counter(prices.values()), hints)
 
     def ages(self, now: float) -> Mapping[str, float]:
         """Source to seconds since its last word."""

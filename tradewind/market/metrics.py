@@ -12,6 +12,9 @@ class MarketMetrics:
             "quantity",
             "source",
         )
+        self.nodes = self._gauge(
+            "market_nodes", "Nodes by the source of their price; `unknown` have none.", "source"
+        )
         self.age = self._gauge(
             "market_age_seconds", "Time since a source of prices and rates last had a word.", "source"
         )

@@ -43,6 +43,9 @@ class Origin(StrEnum):
     UNKNOWN = "unknown"  # nothing to estimate it from
 
 
+GUESSED = frozenset({Origin.ESTIMATED, Origin.UNKNOWN})
+
+
 class Origins(NamedTuple):
     """Of the values of one node."""
 

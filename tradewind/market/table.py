@@ -73,10 +73,16 @@ class PriceTable:
         self._pool_rows: _Index = {}
         self._node_rows: _Index = {}
         self._found: dict[tuple[Pool, str], Sequence[Row]] = {}  # rows for a pool in a region
+        self.regions: set[str] = set()  # that rows name
         for row in rows:
+            if not _is_pattern(row.key.region):
+                self.regions.add(row.key.region)
             of_pools = all(getattr(row.key, field) == "*" for field in _OF_NODES)
             index = self._pool_rows if of_pools else self._node_rows
             index.setdefault(_place(row.key), []).append(row)
+
+    def __bool__(self) -> bool:
+        return bool(self._pool_rows or self._node_rows)
 
     def quote(self, node: Node, pool: Pool, region: str) -> Quote:
         """What the table says of this node; a row that picks nodes is more exact than any that does not."""

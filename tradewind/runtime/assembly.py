@@ -83,6 +83,8 @@ class Assembly:
             await asyncio.sleep(_FILES_INTERVAL_SECONDS)
             await attempt(self.settings.refresh, refused)
             await attempt(self.feed.follow, self.settings.market, table_refused)
+            if self.synced:
+                await attempt(self.feed.report)
             also()
 
     async def follow_prices(self) -> None:
