@@ -39,7 +39,7 @@ e2e: .venv/dev.stamp ## e2e tests, and the benchmark in small, on a local contro
 	$(BIN)/python -m bench.go_extender
 	$(BIN)/pytest e2e bench $(ARGS)
 
-e2e-kind: .venv/dev.stamp ## The same e2e tests on a kind cluster (needs Docker and kind)
+e2e-kind: .venv/dev.stamp ## Image and manifests on a kind cluster, and a Deployment placed there (needs Docker and kind)
 	$(BIN)/pytest e2e --kind $(ARGS)
 
 bench: .venv/dev.stamp ## Measure everything against its goals, and draw the charts of docs/performance.md (about 40 minutes)

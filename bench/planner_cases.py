@@ -11,7 +11,8 @@ import msgspec
 
 from tradewind.cluster.cache import Cache
 from tradewind.cluster.objects import read_node, read_pod
-from tradewind.market.offers import PRICE, offer_of
+from tradewind.market.market import Market
+from tradewind.market.offers import PRICE
 
 Object = Mapping[str, Any]
 
@@ -66,7 +67,7 @@ def pod(
 
 
 def filled(objects: Sequence[Object]) -> Cache:
-    cache = Cache(offer_of)
+    cache = Cache(Market().offer_of)
     with cache.batch():
         for each in objects:
             data = msgspec.json.encode(each)

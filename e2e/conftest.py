@@ -1,6 +1,7 @@
 """Fixtures: one control plane a session, a namespace and fake nodes a test.
 
-`--kind` runs the same tests on a kind cluster, without those that need the local plane (local_only).
+`--kind` runs those marked `kind` on a kind cluster, through the Tradewind and the kube-scheduler inside it.
+All others start Tradewinds, planners and kube-schedulers of their own, which the local plane alone allows.
 """
 
 import contextlib
@@ -36,14 +37,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "local_only: needs the local control plane, not run with --kind")
+    config.addinivalue_line("markers", "kind: runs with --kind too, so it starts no process of its own")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("--kind"):
-        skip = pytest.mark.skip(reason="needs the local control plane")
+        skip = pytest.mark.skip(reason="not marked kind")
         for item in items:
-            if item.get_closest_marker("local_only"):
+            if not item.get_closest_marker("kind"):
                 item.add_marker(skip)
 
 

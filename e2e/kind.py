@@ -1,7 +1,7 @@
 """A kind cluster with Tradewind inside, wired into kube-scheduler as the manifests tell users to do it.
 
-Needs docker, kind and kubectl. Checked only where a Docker engine exists; the tests that run here are those
-without the mark local_only.
+Needs docker, kind and kubectl, and is no part of CI: that the image, the manifests and the
+watchdog come up is most of what is tried here. The tests are those marked `kind`.
 """
 
 import secrets

@@ -7,8 +7,6 @@ import pytest
 from e2e import binaries, toolchain
 from e2e.binaries import KUBERNETES, PACKAGES
 
-pytestmark = pytest.mark.local_only
-
 
 @pytest.fixture(autouse=True)
 def elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

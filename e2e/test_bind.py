@@ -19,8 +19,6 @@ _NODES = 10
 _PLACES = 7
 _HUNGRY = objects.container(requests={"memory": "1Gi"}, limits={"memory": "10Gi"})
 
-pytestmark = pytest.mark.local_only
-
 
 @pytest.fixture
 def binding(plane: ControlPlane, role_kubeconfig: Path, api: Api) -> Iterator[Tradewind]:

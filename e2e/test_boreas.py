@@ -22,8 +22,6 @@ _SECONDS = 60.0
 # For kube-scheduler alone: it tries a pod again after 1, 2 and 4 seconds, and mostly nothing comes of it.
 _PLAIN_SECONDS = 8.0
 
-pytestmark = pytest.mark.local_only
-
 
 @dataclass(frozen=True)
 class Outcome:

@@ -16,8 +16,6 @@ from e2e.conftest import AddNodes, StartScheduler
 from e2e.plane import ControlPlane
 from e2e.processes import NotStartedError, Workspace
 
-pytestmark = pytest.mark.local_only
-
 
 def test_default_scheduler_binds_a_deployment_on_fake_nodes(
     api: Api, namespace: str, add_nodes: AddNodes, start_scheduler: StartScheduler

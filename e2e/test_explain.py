@@ -3,7 +3,6 @@
 import subprocess
 import sys
 
-import pytest
 import urllib3
 
 from e2e import objects, outcomes, scheduler
@@ -11,8 +10,6 @@ from e2e.api import Api
 from e2e.conftest import AddNodes, StartScheduler
 from e2e.tradewind import Tradewind
 from scoring.filters.disk_type import DiskType
-
-pytestmark = pytest.mark.local_only
 
 
 def explained(tradewind: Tradewind, pod: str) -> str:

@@ -27,8 +27,6 @@ _SHORT = {"duration": 3.0, "retry": 0.2}
 
 Join = Callable[..., "Candidate"]
 
-pytestmark = pytest.mark.local_only
-
 
 class Candidate(Leader):
     """Remembers what it was told."""

@@ -32,8 +32,6 @@ _MEMORY_PATH = f"/api/v1/namespaces/{manifests.NAMESPACE}/configmaps"
 
 Serve = Callable[..., Tradewind]
 
-pytestmark = pytest.mark.local_only
-
 
 @pytest.fixture
 def serve(plane: ControlPlane, role_kubeconfig: Path, start_scheduler: StartScheduler) -> Iterator[Serve]:

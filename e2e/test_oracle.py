@@ -37,9 +37,7 @@ from tradewind.cluster.cache import Cache
 from tradewind.cluster.objects import read_pod
 from tradewind.cluster.reflector import Reflector
 from tradewind.cluster.snapshot import Nodes
-from tradewind.market.offers import offer_of
-
-pytestmark = pytest.mark.local_only
+from tradewind.market.market import Market
 
 _CASES = int(os.environ.get("TRADEWIND_ORACLE_CASES", "60"))
 _FIRST_SEED = int(os.environ.get("TRADEWIND_ORACLE_SEED", "1"))
@@ -150,7 +148,7 @@ def _filled(api: Api, drawn: ClusterObjects) -> Iterator[None]:
 
 def _nodes(kubeconfig: Path) -> Nodes:
     """What Tradewind sees of the cluster."""
-    cache = Cache(offer_of)
+    cache = Cache(Market().offer_of)
     reflector = Reflector(new_client_from_config(str(kubeconfig)), cache)
     reflector.start()
     try:

@@ -11,6 +11,7 @@ from e2e.tradewind import Tradewind
 from scoring.filters.resources import Resources
 
 
+@pytest.mark.kind
 def test_deployment_lands_on_the_cheapest_feasible_nodes(
     api: Api, scheduler_name: str, add_nodes: AddNodes, namespace: str
 ) -> None:
@@ -26,7 +27,6 @@ def test_deployment_lands_on_the_cheapest_feasible_nodes(
     assert Counter(nodes.values()) == {"cheap": 8, "fair": 2}
 
 
-@pytest.mark.local_only
 def test_requests_come_through_the_extender_entry(
     api: Api, tradewind: Tradewind, scheduler_name: str, add_nodes: AddNodes, namespace: str
 ) -> None:
@@ -37,7 +37,6 @@ def test_requests_come_through_the_extender_entry(
         assert tradewind.metric("tradewind_requests_total", verb=verb, outcome="ok") == 1
 
 
-@pytest.mark.local_only
 def test_pod_that_fits_nowhere_waits_with_our_reason_until_a_node_comes(
     api: Api, tradewind: Tradewind, start_scheduler: StartScheduler, add_nodes: AddNodes, namespace: str
 ) -> None:
@@ -58,7 +57,6 @@ def test_pod_that_fits_nowhere_waits_with_our_reason_until_a_node_comes(
     assert outcomes.bound_node(api, namespace, "big") == "large"
 
 
-@pytest.mark.local_only
 def test_scheduling_goes_on_without_tradewind_and_with_it_again(
     api: Api, tradewind: Tradewind, scheduler_name: str, add_nodes: AddNodes, namespace: str
 ) -> None:

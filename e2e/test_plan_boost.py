@@ -2,8 +2,6 @@
 
 import time
 
-import pytest
-
 from e2e import objects, outcomes
 from e2e.api import Api
 from e2e.conftest import AddNodes
@@ -11,8 +9,6 @@ from e2e.test_explain import explained
 from e2e.tradewind import Tradewind
 from tradewind.planner.boost import PlannedNodeOnly
 from tradewind.planner.plan_annotation import ANNOTATION, PlanAnnotation
-
-pytestmark = pytest.mark.local_only
 
 
 def planned(node: str, seconds: float, *, strict: bool = False) -> dict[str, str]:

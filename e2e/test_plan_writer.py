@@ -29,8 +29,6 @@ _PODS = 200
 
 Result = TypeVar("Result")
 
-pytestmark = pytest.mark.local_only
-
 
 def run(plane: ControlPlane, work: Callable[[PlanWriter], Awaitable[Result]]) -> Result:
     async def go() -> Result:

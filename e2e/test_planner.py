@@ -17,8 +17,6 @@ _PLAN = "tradewind.dev/plan"
 _MANY = 300
 _ZONE = "topology.kubernetes.io/zone"
 
-pytestmark = pytest.mark.local_only
-
 
 @pytest.fixture
 def held(api: Api, add_nodes: AddNodes) -> Iterator[str]:

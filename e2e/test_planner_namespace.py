@@ -14,8 +14,6 @@ from e2e.tradewind import Planner
 
 _SECONDS = 60.0
 
-pytestmark = pytest.mark.local_only
-
 
 class Waiting(Planner):
     _started = "/healthz"

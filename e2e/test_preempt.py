@@ -10,8 +10,6 @@ from e2e.conftest import AddNodes, StartScheduler
 from e2e.objects import Object
 from e2e.tradewind import Tradewind
 
-pytestmark = pytest.mark.local_only
-
 _ROUNDS = 30
 
 

@@ -25,8 +25,6 @@ _PODS = 300
 _PAGE = 500
 _ROOT = Path(__file__).parents[1]
 
-pytestmark = pytest.mark.local_only
-
 
 @pytest.fixture
 def kubeconfig(plane: ControlPlane, api: Api, namespace: str) -> Iterator[Path]:

@@ -26,8 +26,6 @@ from e2e.recorder import Recorder, node_names
 from e2e.tradewind import Tradewind
 from tradewind.cluster.objects import read_pod
 
-pytestmark = pytest.mark.local_only
-
 _GROUP = "tradewind.dev/e2e-group"
 _AMPLE = {"cpu": 10**6, "memory": 2**42, "ephemeral-storage": 2**42, "pods": 100, random_pods.GPU: 100}
 _ONE_OF_ALL = {"cpu": "1m", "memory": "1", "ephemeral-storage": "1", random_pods.GPU: "1"}

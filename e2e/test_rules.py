@@ -27,8 +27,6 @@ _SPOT = {"karpenter.sh/capacity-type": "spot"}
 
 Serve = Callable[..., Tradewind]
 
-pytestmark = pytest.mark.local_only
-
 
 @pytest.fixture
 def serve(plane: ControlPlane, role_kubeconfig: Path, start_scheduler: StartScheduler) -> Iterator[Serve]:

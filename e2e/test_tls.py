@@ -14,8 +14,6 @@ from e2e.conftest import AddNodes, StartScheduler
 from e2e.plane import ControlPlane
 from e2e.tradewind import Tls, Tradewind
 
-pytestmark = pytest.mark.local_only
-
 _REQUEST = b'{"Pod":{"metadata":{"name":"web","namespace":"shop"}},"Nodes":null,"NodeNames":[]}'
 
 # Which of the two depends on whether the alert or the end of the connection is seen first.

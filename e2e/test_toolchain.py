@@ -8,8 +8,6 @@ import pytest
 
 from e2e import toolchain
 
-pytestmark = pytest.mark.local_only
-
 
 def _compiler(directory: Path, script: str) -> Path:
     program = directory / "go"

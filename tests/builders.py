@@ -6,6 +6,7 @@ Builders are immutable: each call returns a new one, so a row of a table may sta
     pod("web").requests(cpu="500m", memory="1Gi").on("a").json()
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -14,10 +15,11 @@ import msgspec
 
 from tradewind.cluster.cache import Cache
 from tradewind.cluster.objects import Namespace, Node, Pod, read_namespace, read_node, read_pod
-from tradewind.cluster.snapshot import Amounts, Nodes, Snapshot
-from tradewind.market import offers
-
-offer_of = offers.offer_of  # for tests that fill a cache of their own
+from tradewind.cluster.snapshot import Amounts, Nodes, Offer, Snapshot
+from tradewind.market.notices import notice_of
+from tradewind.market.offers import PRICE, SPOT_INTERRUPTION_RATE, own_quote
+from tradewind.market.pools import is_durable
+from tradewind.market.quotes import NOTHING, Refusals
 
 Quantity = str | int | float
 Expression = dict[str, Any]
@@ -68,7 +70,7 @@ class NodeBuilder(_Object):
         return capable.field("status", "allocatable", name, value=quantity)
 
     def price(self, dollars_an_hour: float) -> Self:
-        return self.annotation(offers.PRICE, str(dollars_an_hour))
+        return self.annotation(PRICE, str(dollars_an_hour))
 
     def taint(self, key: str, effect: str = "NoSchedule", value: str = "") -> Self:
         taints = self.document["spec"].get("taints", [])
@@ -265,3 +267,14 @@ def _dropped(document: Any, path: tuple[str, ...]) -> Any:
     if not rest:
         return {k: v for k, v in document.items() if k != key}
     return {**document, key: _dropped(document[key], tuple(rest))}
+
+
+def offer_of(node: Node) -> Offer:
+    """What the node alone tells, for a cache without a market."""
+    price, median_price, rate = own_quote(node, NOTHING, Refusals())
+    durable = is_durable(node)
+    if math.isnan(rate):
+        rate = 0.0 if durable else SPOT_INTERRUPTION_RATE
+    return Offer(
+        price, price if math.isnan(median_price) else median_price, rate, durable, notice_of(node) is not None
+    )

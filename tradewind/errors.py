@@ -1,4 +1,4 @@
-"""Everything that Tradewind raises on purpose.
+"""Errors that are caught at a boundary, by a command or a request, and told to a person.
 
 TradewindError
 ├── UnreadableObjectError   a Kubernetes object that cannot be decoded
@@ -13,7 +13,8 @@ TradewindError
 ├── PriceSourceError        a server of prices that does not answer, or not what was asked
 └── RequestError            a scheduler request that cannot be answered
 
-A node that does not suit a pod is no error: filters answer with data.
+Errors that only one module raises and its caller handles stand in that module. A node that does not suit a
+pod is no error: filters answer with data.
 """
 
 

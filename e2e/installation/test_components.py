@@ -10,8 +10,6 @@ from e2e.installation.installation import OVERLAYS, ROOT
 from e2e.objects import Object
 from e2e.plane import ControlPlane
 
-pytestmark = pytest.mark.local_only
-
 _SWITCHES = {
     "bind": "TRADEWIND_BIND",
     "market": "TRADEWIND_LEARN",

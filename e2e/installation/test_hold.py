@@ -14,7 +14,7 @@ from e2e.installation.installation import NAMESPACE, Installation, Shell, comman
 from e2e.objects import Object
 from tradewind.planner.gate import GATE, OLD_GATE
 
-pytestmark = [pytest.mark.local_only, only("kind"), pytest.mark.usefixtures("installed")]
+pytestmark = [only("kind"), pytest.mark.usefixtures("installed")]
 
 POLICY = "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies/tradewind-hold"
 LABEL, OLD_LABEL = "tradewind.dev/hold", "tradewind.dev/plan"

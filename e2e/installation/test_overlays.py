@@ -24,8 +24,6 @@ from e2e.objects import Object
 from e2e.processes import free_port
 from e2e.tradewind import Tls
 
-pytestmark = pytest.mark.local_only
-
 STATIC_POD = """
 apiVersion: v1
 kind: Pod

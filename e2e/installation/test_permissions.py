@@ -14,7 +14,7 @@ from e2e.plane import ControlPlane
 from e2e.processes import free_port
 
 # kind is the overlay that gives this account no permission beyond the base's.
-pytestmark = [pytest.mark.local_only, only("kind"), pytest.mark.usefixtures("installed")]
+pytestmark = [only("kind"), pytest.mark.usefixtures("installed")]
 
 GRANTED = granted(ROOT / "manifests" / "base" / "rbac.yaml")
 

@@ -17,7 +17,7 @@ from e2e.plane import ControlPlane
 from tradewind.planner.gate import GATE
 from tradewind.planner.plan_annotation import ANNOTATION
 
-pytestmark = [pytest.mark.local_only, only("kind"), pytest.mark.usefixtures("installed")]
+pytestmark = [only("kind"), pytest.mark.usefixtures("installed")]
 
 ACCOUNT = LEASE = "tradewind-planner"
 GRANTED = granted(ROOT / "manifests" / "base" / "planner-rbac.yaml")

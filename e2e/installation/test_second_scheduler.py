@@ -22,7 +22,7 @@ from e2e.objects import Object
 from e2e.plane import ControlPlane
 from e2e.processes import Process, free_port
 
-pytestmark = [pytest.mark.local_only, only("second-scheduler")]
+pytestmark = only("second-scheduler")
 
 LEASE = scheduler_configuration("second-scheduler")["leaderElection"]["resourceName"]
 LEASE_PATH = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/{LEASE}"

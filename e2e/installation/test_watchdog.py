@@ -23,7 +23,7 @@ from e2e.installation.installation import (
 from e2e.installation.permissions import Permission, granted, without
 from tradewind.planner.gate import GATE
 
-pytestmark = [pytest.mark.local_only, only("kind"), pytest.mark.usefixtures("installed")]
+pytestmark = [only("kind"), pytest.mark.usefixtures("installed")]
 
 ACCOUNT = "tradewind-watchdog"
 LEASE = "tradewind-planner"

@@ -3,11 +3,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tests.builders import node, pod
+from tests.builders import node, offer_of, pod
 from tradewind.cluster.cache import Cache
 from tradewind.cluster.lasting import Lasting
 from tradewind.cluster.snapshot import Nodes, Supply
-from tradewind.market.offers import offer_of
 
 
 @dataclass(frozen=True, eq=False)

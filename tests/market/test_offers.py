@@ -3,8 +3,8 @@ import math
 
 import pytest
 
-from tests.builders import node
-from tradewind.market.offers import SPOT_INTERRUPTION_RATE, offer_of
+from tests.builders import node, offer_of
+from tradewind.market.offers import SPOT_INTERRUPTION_RATE
 from tradewind.market.pools import is_durable
 
 

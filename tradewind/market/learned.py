@@ -26,7 +26,6 @@ HOURS_OF_A_RATE = 730.0
 _LONGEST_GAP_HOURS = 1.0
 _LARGEST_PRIOR = 0.999  # certainty would be an infinite hazard
 _FORGOTTEN = 0.01  # node-hours and interruptions, of a pool without nodes
-_Z_95 = 1.96
 _HOUR_SECONDS = 3600.0
 
 
@@ -55,17 +54,6 @@ class Posterior(NamedTuple):
     def rate(self) -> Number:
         """How likely a node is to be interrupted within a month."""
         return -np.expm1(-self.hazard * HOURS_OF_A_RATE)
-
-    def hazard_interval(self) -> tuple[Number, Number]:
-        """Where the hazard lies with 95 %, by Wilson and Hilferty's approximation.
-
-        It fails where almost nothing was seen; the upper end is then that of one interruption: too high.
-        """
-        return self._quantile(self.shape, -_Z_95), self._quantile(np.maximum(1, self.shape), _Z_95)
-
-    def _quantile(self, shape: Number, z: float) -> Number:
-        root = 1 - 1 / (9 * shape) + z / np.sqrt(9 * shape)
-        return shape * np.maximum(0, root) ** 3 / self.node_hours
 
 
 class Evidence(NamedTuple):

@@ -1,13 +1,9 @@
 """On what terms a node is had, as its labels and annotations tell."""
 
-import math
 from typing import Final
 
 from tradewind.cluster.objects import ANNOTATION_PREFIX, Node
-from tradewind.cluster.snapshot import Offer
-from tradewind.market.notices import notice_of
-from tradewind.market.pools import is_durable
-from tradewind.market.quotes import LARGEST, NOTHING, Origin, Quote, Refusals, number
+from tradewind.market.quotes import LARGEST, Origin, Quote, Refusals, number
 
 PRICE = ANNOTATION_PREFIX + "price"
 MEDIAN_PRICE = ANNOTATION_PREFIX + "median-price"
@@ -16,17 +12,6 @@ _KEYS: Final = Quote._fields, (PRICE, MEDIAN_PRICE, INTERRUPTION_RATE), LARGEST
 
 # What a spot node of which nothing is known is taken for: the lowest bucket of AWS's Spot Advisor ends here.
 SPOT_INTERRUPTION_RATE = 0.05
-
-
-def offer_of(node: Node) -> Offer:
-    """What the node alone tells, for whom that is enough."""
-    price, median_price, rate = own_quote(node, NOTHING, Refusals())
-    durable = is_durable(node)
-    if math.isnan(rate):
-        rate = 0.0 if durable else SPOT_INTERRUPTION_RATE
-    return Offer(
-        price, price if math.isnan(median_price) else median_price, rate, durable, notice_of(node) is not None
-    )
 
 
 def own_quote(node: Node, before: Quote, refusals: Refusals) -> Quote:
