@@ -72,7 +72,7 @@ def _placing(plane: ControlPlane, api: Api, solve_seconds: float, *, plain: bool
         yield
         return
     # One plan for all: the more pods a plan sees, the fewer nodes it opens for nothing.
-    settings = {"planner": {"batch": {"events": 1_000_000}, "solveSeconds": solve_seconds}}
+    settings = {"planner": {"batch": {"pods": 1_000_000}, "solveSeconds": solve_seconds}}
     service = Tradewind(plane.workspace, plane.kubeconfig)
     entry = scheduler.extender(service.url, weight=10)
     plane.start_scheduler(scheduler.configuration(extenders=[entry]), "kube-scheduler")

@@ -180,7 +180,7 @@ def test_a_rule_takes_its_fields_as_parameters() -> None:
         pytest.param(
             _HEAD + "rules: {resource_fit: {resources: 3}}", "resource_fit.resources", id="wrong type"
         ),
-        pytest.param(_HEAD + "planner: {batch: {events: 0}}", "planner.batch.events: ", id="no events"),
+        pytest.param(_HEAD + "planner: {batch: {pods: 0}}", "planner.batch.pods: ", id="no pods"),
         pytest.param(_HEAD + "planner: {holdSeconds: .inf}", "planner.holdSeconds: ", id="for ever"),
         pytest.param(
             _HEAD + "planner: {pools: [{name: big, resources: {cpu: 4 cores}, price: 1}]}",

@@ -8,7 +8,7 @@ from tradewind.cluster.cache import Cache, News
 from tradewind.controller.batching import Collected, Window, collect
 from tradewind.planner.settings import BatchSettings
 
-_SETTINGS = BatchSettings(events=30, seconds=10, pause_seconds=0.2)
+_SETTINGS = BatchSettings(pods=30, seconds=10, pause_seconds=0.2)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def _waiting(pods: int) -> Cache:
 
 
 def test_a_full_batch_is_closed_at_once_unless_plans_are_being_written() -> None:
-    settings = BatchSettings(events=3, seconds=60, pause_seconds=60)
+    settings = BatchSettings(pods=3, seconds=60, pause_seconds=60)
     assert _collected(_waiting(3), settings, [])[0] == Collected(News(3, 0), full=True)
     busy = [True] * 5
     collected, seconds = _collected(_waiting(3), settings, busy)
@@ -90,13 +90,13 @@ def test_pods_that_come_while_plans_are_being_written_are_in_the_same_batch() ->
             cache.apply_pod(pod(f"late-{looks}").build())
         return looks <= 4
 
-    settings = BatchSettings(events=3, seconds=60, pause_seconds=60)
+    settings = BatchSettings(pods=3, seconds=60, pause_seconds=60)
     collected = asyncio.run(collect(cache, settings, News(), least=0.0, busy=busy))
     assert collected == Collected(News(7, 0), full=True)
 
 
 def test_a_batch_that_a_pause_closed_is_not_full() -> None:
-    settings = BatchSettings(events=3, seconds=60, pause_seconds=0.05)
+    settings = BatchSettings(pods=3, seconds=60, pause_seconds=0.05)
     collected, seconds = _collected(_waiting(2), settings, [])
     assert collected == Collected(News(2, 0), full=False)
     assert seconds >= 0.05

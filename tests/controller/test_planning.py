@@ -122,23 +122,23 @@ def test_a_pod_without_a_place_stays_held_until_its_time_is_over(world: World) -
     orders = world.decide()
     assert placed(orders).keys() == {"x"}
     assert unplaced(world, orders) == ["huge"]
-    assert orders.let_go == []
+    assert orders.ungate == []
     world.add(held("huge", 9, seconds=31).label("changed", "true"))
-    assert [each.name for each in world.decide(news=False).let_go] == ["huge"]
+    assert [each.name for each in world.decide(news=False).ungate] == ["huge"]
 
 
 def test_a_pod_that_nobody_holds_is_never_let_go(world: World) -> None:
     world.add(waiting("huge", 9, seconds=3600))
     orders = world.decide()
     assert unplaced(world, orders) == ["huge"]
-    assert orders.let_go == []
+    assert orders.ungate == []
 
 
 def test_nothing_is_planned_twice_without_news(world: World) -> None:
     world.add(held("huge", 9))
     assert unplaced(world, world.decide()) == ["huge"]
     again = world.decide(news=False)
-    assert (placed(again), again.let_go) == ({}, [])
+    assert (placed(again), again.ungate) == ({}, [])
     world.cache.apply_node(node("big").cpu(16).build())
     assert placed(world.decide(news=True)) == {"huge": "big"}
 
@@ -148,12 +148,12 @@ def test_a_planner_that_is_switched_off_lets_everybody_go(tmp_path: Path) -> Non
     foreign = held("foreign").field("spec", "schedulingGates", value=[{"name": gate.GATE}, {"name": "other"}])
     world.add(held("x"), held("y"), waiting("z"), foreign)
     orders = world.decide(news=False)
-    assert sorted(each.name for each in orders.let_go) == ["x", "y"]
+    assert sorted(each.name for each in orders.ungate) == ["x", "y"]
     assert orders.waves == ()
 
 
 def test_a_full_batch_leaves_the_rest_for_the_next(tmp_path: Path) -> None:
-    world = World(tmp_path / "settings.yaml", batch={"mostPods": 2})
+    world = World(tmp_path / "settings.yaml", batch={"maxPods": 2})
     world.add(*(held(f"x-{number}", "100m") for number in range(3)))
     first = world.decide()
     assert (len(placed(first)), first.more) == (2, True)
@@ -178,7 +178,7 @@ def test_a_held_pod_that_a_pool_could_grow_for_is_let_go_at_once(tmp_path: Path)
     orders = world.decide()
     assert placed(orders).keys() == {"fits"}
     assert {(each.name, name) for each, name in orders.on_pools} == {("large", "big"), ("old", "big")}
-    assert sorted(each.name for each in orders.let_go) == ["large", "old"]
+    assert sorted(each.name for each in orders.ungate) == ["large", "old"]
     assert unplaced(world, orders) == ["free", "large", "larger", "old"]
     assert orders.overdue == []
 

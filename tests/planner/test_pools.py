@@ -7,12 +7,12 @@ import pytest
 from tests.builders import PodBuilder, namespace, node, pod
 from tests.planner.cases import HOST, ZONE, copies, filled, policy_of
 from tradewind.planner import hints
-from tradewind.planner.planner import Planned, plan
+from tradewind.planner.planner import PlanResult, plan
 from tradewind.planner.settings import PoolTaint, PoolTemplate
 from tradewind.planner.worker import Worker
 
 SMALL = PoolTemplate(name="small", resources={"cpu": 4, "memory": "16Gi"}, price=1, labels={ZONE: "a"})
-LARGE = PoolTemplate(name="large", resources={"cpu": 16, "memory": "64Gi"}, price=3, most=2)
+LARGE = PoolTemplate(name="large", resources={"cpu": 16, "memory": "64Gi"}, price=3, max_nodes=2)
 GPU = PoolTemplate(
     name="gpu",
     resources={"cpu": 8, "memory": "32Gi", "nvidia.com/gpu": 1},
@@ -29,7 +29,7 @@ def worker() -> Iterator[Worker]:
     found.close()
 
 
-def _planned(pods: list[PodBuilder], *pools: PoolTemplate, worker: Worker | None = None) -> Planned:
+def _planned(pods: list[PodBuilder], *pools: PoolTemplate, worker: Worker | None = None) -> PlanResult:
     cache = filled([node("full").cpu("100m")], pods)
     return plan(cache.snapshot(), cache.all_pods(), policy_of, worker, 5, pools=pools)
 

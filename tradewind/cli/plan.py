@@ -8,7 +8,7 @@ import time
 from tradewind.cli.arguments import input_file, refuse_stdin_twice
 from tradewind.errors import TradewindError
 from tradewind.planner import hints
-from tradewind.planner.planner import Planned, plan
+from tradewind.planner.planner import PlanResult, plan
 from tradewind.planner.worker import Worker
 from tradewind.runtime.assembly import Assembly
 from tradewind.runtime.source import from_file
@@ -64,7 +64,7 @@ def run(options: argparse.Namespace) -> None:
     print(show(planned, bound, seconds))
 
 
-def _json(planned: Planned, bound: float | None, seconds: float) -> str:
+def _json(planned: PlanResult, bound: float | None, seconds: float) -> str:
     plan = planned.plan
     grown = {"pools": dict(planned.pools), "newNodes": dict(planned.new_nodes)} if planned.pools else {}
     return json.dumps(
@@ -82,7 +82,7 @@ def _json(planned: Planned, bound: float | None, seconds: float) -> str:
     )
 
 
-def _table(planned: Planned, bound: float | None, seconds: float) -> str:
+def _table(planned: PlanResult, bound: float | None, seconds: float) -> str:
     plan = planned.plan
     rows = [("POD", "NODE"), *((each.pod, each.node) for each in plan.placements)]
     width = max(len(pod) for pod, _ in rows)

@@ -33,7 +33,7 @@ class Window:
 
     @property
     def full(self) -> bool:
-        return self._newest.arrivals - self._start.arrivals >= self._settings.events
+        return self._newest.arrivals - self._start.arrivals >= self._settings.pods
 
     def note(self, news: News, now: float) -> None:
         if news != self._newest:

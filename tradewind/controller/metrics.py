@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from tradewind.planner.planner import Planned
+from tradewind.planner.planner import PlanResult
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
@@ -72,7 +72,7 @@ class PlanMetrics:
                 outcome = "nowhere" if uid in found else "gone"
             self._followed.labels(outcome).inc()
 
-    def planned(self, planned: Planned, seconds: float) -> None:
+    def planned(self, planned: PlanResult, seconds: float) -> None:
         self._plans.labels(planned.plan.engine).inc()
         self._seconds.observe(seconds)
         self._pods.labels("placed").inc(len(planned.plan.placements))

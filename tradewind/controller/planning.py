@@ -19,14 +19,14 @@ from tradewind.config.settings import Settings
 from tradewind.controller.metrics import PlanMetrics
 from tradewind.planner import gate, plan_annotation, selection
 from tradewind.planner.plan_annotation import PlanAnnotation
-from tradewind.planner.planner import Planned, plan
+from tradewind.planner.planner import PlanResult, plan
 from tradewind.planner.settings import PlannerSettings
 from tradewind.planner.worker import Worker
 
-# After so many doublings, one plan in 16 is given to the solvers.
-_MOST_IN_VAIN = 4
-# While pods come faster than they are planned, only plans for so many a second of the solvers are given to
-# them: a second is a millisecond a pod then, for which the other pods wait.
+# After so many, one plan in 16 is given to the solvers.
+_MAX_DOUBLINGS = 4
+# While pods come faster than they are planned, only batches of so many pods for each second of the solvers
+# are given to them: the other pods wait for a millisecond a pod then.
 _WORTH_SOLVING = 1000
 
 _log = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ class Order(NamedTuple):
 @dataclass(frozen=True, kw_only=True)
 class Orders:
     waves: Sequence[Sequence[Order]] = ()  # one is bound before the next is written
-    let_go: Sequence[Pod] = ()  # no longer held, for whatever reason
+    ungate: Sequence[Pod] = ()  # no longer held, for whatever reason
     overdue: Sequence[Pod] = ()  # of these, because they were held for too long
     on_pools: Sequence[tuple[Pod, str]] = ()  # with the pool that would have to grow for it
     unplaced: Mapping[str, tuple[Pod, str]] = field(default_factory=dict)  # by UID, with the reason
@@ -52,25 +52,38 @@ class Orders:
         return [order for wave in self.waves for order in wave]
 
 
-class _Rest:
-    """For how many plans the solvers are spared: each time that they bettered nothing, for twice as many."""
+class _SolverBackoff:
+    """Each time the solvers find nothing better than greedy, they are skipped for twice as many plans."""
 
     def __init__(self) -> None:
-        self._in_vain = 0
+        self._doublings = 0
         self._left = 0
 
-    def due(self) -> bool:
+    def skips(self) -> bool:
         return self._left > 0
 
-    def note(self, engine: str) -> None:
-        """After each plan that they could have had."""
+    def record(self, engine: str) -> None:
+        """After each plan that the solvers could have had a part in."""
         if self._left:
             self._left -= 1
         elif engine == "greedy":
-            self._in_vain = min(self._in_vain + 1, _MOST_IN_VAIN)
-            self._left = 2**self._in_vain - 1
+            self._doublings = min(self._doublings + 1, _MAX_DOUBLINGS)
+            self._left = 2**self._doublings - 1
         else:
-            self._in_vain = 0
+            self._doublings = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Round:
+    """What one plan is made for."""
+
+    settings: PlannerSettings
+    now: float
+    chosen: Sequence[Pod]
+    waited: Mapping[str, float]  # by UID, in seconds
+    in_flight: Mapping[str, Pod]  # by UID
+    more: bool  # pods wait that found no room in the batch
+    hurried: bool  # pods come faster than they are planned
 
 
 class Planning:
@@ -81,7 +94,7 @@ class Planning:
         self._metrics = metrics
         self._promised: dict[str, Order] = {}
         self._unplaced: Mapping[str, tuple[Pod, str]] = {}
-        self._rest = _Rest()
+        self._backoff = _SolverBackoff()
         self._batched: dict[str, float] = {}  # UID to when the pod was last in a batch
 
     def decide(self, *, news: bool, pressed: bool = False) -> Orders:
@@ -94,18 +107,29 @@ class Planning:
         held = [pod for pod in unbound if gate.held(pod)]
         self._metrics.held.set(len(held))
         if not settings.enabled:
-            return Orders(let_go=held)
-        flying = self._flying(unbound, settings, now)
-        still = [pod for pod in unbound if pod.uid not in flying]
-        waiting = selection.waiting(still, settings.schedulers, now, nominated=settings.nominate)
+            return Orders(ungate=held)
+        in_flight = self._in_flight(unbound, settings, now)
+        grounded = [pod for pod in unbound if pod.uid not in in_flight]
+        waiting = selection.waiting(grounded, settings.schedulers, now, nominated=settings.nominate)
         waited = {pod.uid: waited_seconds(pod, now) for pod in waiting}
         if not (news or any(pod.uid not in self._unplaced for pod in waiting)):
             overdue = _overdue(waiting, waited, settings)
-            return Orders(let_go=overdue, overdue=overdue, unplaced=self._unplaced)
+            return Orders(ungate=overdue, overdue=overdue, unplaced=self._unplaced)
         chosen = self._choose(waiting, waited, settings, now)
-        spare = pressed and len(chosen) < _WORTH_SOLVING * settings.solve_seconds
-        more = len(chosen) < len(waiting)
-        return self._plan(chosen, waited, flying, settings, now, more=more, spare=spare)
+        if not chosen:
+            self._unplaced = {}
+            return Orders()
+        return self._plan(
+            _Round(
+                settings=settings,
+                now=now,
+                chosen=chosen,
+                waited=waited,
+                in_flight=in_flight,
+                more=len(chosen) < len(waiting),
+                hurried=pressed and len(chosen) < _WORTH_SOLVING * settings.solve_seconds,
+            )
+        )
 
     def forget(self, uids: Iterable[str]) -> None:
         """These promises were not kept: they could not be written."""
@@ -117,108 +141,94 @@ class Planning:
     ) -> list[Pod]:
         """Who was in a batch, and found no place, is at the end of the queue for the next."""
         turns = {pod.uid: min(waited[pod.uid], now - self._batched.get(pod.uid, 0.0)) for pod in waiting}
-        chosen = selection.choose(waiting, turns, settings.batch.most_pods, settings.tenant_share)
+        chosen = selection.choose(waiting, turns, settings.batch.max_pods, settings.tenant_share)
         self._batched = {uid: at for uid, at in self._batched.items() if uid in turns}
         self._batched |= dict.fromkeys((pod.uid for pod in chosen), now)
         return chosen
 
-    def _flying(self, pods: Sequence[Pod], settings: PlannerSettings, now: float) -> dict[str, Pod]:
+    def _in_flight(self, pods: Sequence[Pod], settings: PlannerSettings, now: float) -> dict[str, Pod]:
         """Pods on their way to a node: as on it. Their room is taken, unless kube-scheduler refused them."""
         waiting = {pod.uid: pod for pod in pods}
         for uid, order in list(self._promised.items()):
             seen = waiting.get(uid)
             if seen is None or plan_annotation.read(seen) == order.plan or not order.plan.fresh(now):
                 del self._promised[uid]
-        seen_flying = selection.in_flight(pods, now, nominated=settings.nominate)
-        flying = {pod.uid: pod for pod in seen_flying}
-        return flying | {uid: _on_node(order) for uid, order in self._promised.items()}
+        flying = selection.in_flight(pods, now, nominated=settings.nominate)
+        promised = {uid: _on_node(order) for uid, order in self._promised.items()}
+        return {pod.uid: pod for pod in flying} | promised
 
-    def _plan(
-        self,
-        chosen: Sequence[Pod],
-        waited: Mapping[str, float],
-        flying: Mapping[str, Pod],
-        settings: PlannerSettings,
-        now: float,
-        *,
-        more: bool,
-        spare: bool,
-    ) -> Orders:
-        if not chosen:
-            self._unplaced = {}
-            return Orders()
+    def _plan(self, this: _Round) -> Orders:
         started = time.monotonic()
+        result, moving = self._solve(this)
+        orders = _orders(result, this)
+        if not this.hurried:
+            self._backoff.record(result.plan.engine)
+        seconds = time.monotonic() - started
+        self._metrics.planned(result, seconds)
+        _log.info(
+            "planned %d of %d pods in %d waves by %s in %.2f s; %d more are in flight",
+            len(result.plan.placements),
+            len(this.chosen),
+            len(orders.waves),
+            result.plan.engine,
+            seconds,
+            moving,
+        )
+        if result.failure:
+            _log.warning("the solvers failed, the plan is the best so far: %s", result.failure)
+        self._promised |= {order.pod.uid: order for order in orders.placed()}
+        self._unplaced = {} if this.more else orders.unplaced
+        return orders
+
+    def _solve(self, this: _Round) -> tuple[PlanResult, int]:
+        """The plan, and how many pods are in flight besides those it places."""
         snapshot, pods = self._cache.state()
         # Since they were chosen, some may have been bound.
         bound = [pod for pod in pods if pod.node_name]
         waiting = {pod.uid for pod in pods if not pod.node_name and pod.waiting}
-        chosen = [pod for pod in chosen if pod.uid in waiting]
-        moving = [pod for pod in flying.values() if pod.uid in waiting]
-        planned = plan(
+        chosen = [pod for pod in this.chosen if pod.uid in waiting]
+        moving = [pod for pod in this.in_flight.values() if pod.uid in waiting]
+        settings = this.settings
+        result = plan(
             snapshot.with_pods(moving),
             [*bound, *moving, *chosen],
             self._settings.policy_of,
             self._worker,
             settings.solve_seconds,
             patience=settings.place_seconds,
-            spare=spare or self._rest.due(),
-            favour=selection.favour(chosen, waited, settings.hold_seconds, settings.tenant_share),
-            expires_at=float(round(now + settings.plan_seconds)),
+            skip_solver_if_complete=this.hurried or self._backoff.skips(),
+            favour=selection.favour(chosen, this.waited, settings.hold_seconds, settings.tenant_share),
+            expires_at=float(round(this.now + settings.plan_seconds)),
             pools=settings.pools,
         )
-        orders = self._orders(planned, chosen, waited, settings, more=more)
-        seconds = time.monotonic() - started
-        if not spare:
-            self._rest.note(planned.plan.engine)
-        self._metrics.planned(planned, seconds)
-        _log.info(
-            "%d of %d pods have a place, in %d waves, found by %s in %.2f s; %d more are on their way",
-            len(planned.plan.placements),
-            len(chosen),
-            len(orders.waves),
-            planned.plan.engine,
-            seconds,
-            len(moving),
-        )
-        if planned.failure:
-            _log.warning("the solvers did not better the plan: %s", planned.failure)
-        self._promised |= {order.pod.uid: order for order in orders.placed()}
-        self._unplaced = {} if more else orders.unplaced
-        return orders
+        return result, len(moving)
 
-    def _orders(
-        self,
-        planned: Planned,
-        chosen: Sequence[Pod],
-        waited: Mapping[str, float],
-        settings: PlannerSettings,
-        *,
-        more: bool,
-    ) -> Orders:
-        pod_of = {pod.uid: pod for pod in chosen}
-        waves: dict[int, list[Order]] = {}
-        for each in planned.plan.placements:
-            written = PlanAnnotation(each.node, planned.plan.expires_at, each.strict)
-            waves.setdefault(each.wave, []).append(Order(pod_of[each.uid], written))
-        named = {str(pod): pod for pod in chosen}
-        unplaced = {named[name].uid: (named[name], why) for name, why in planned.plan.unplaced.items()}
-        # An autoscaler does not look at pods that are held.
-        on_pools = [(named[name], pool) for name, pool in planned.pools.items() if named[name].gates]
-        overdue = _overdue(
-            [pod for pod, _ in unplaced.values() if str(pod) not in planned.pools], waited, settings
-        )
-        return Orders(
-            waves=[waves[number] for number in sorted(waves)],
-            let_go=[*overdue, *(pod for pod, _ in on_pools)],
-            overdue=overdue,
-            on_pools=on_pools,
-            unplaced=unplaced,
-            more=more,
-        )
+
+def _orders(result: PlanResult, this: _Round) -> Orders:
+    pod_of = {pod.uid: pod for pod in this.chosen}
+    waves: dict[int, list[Order]] = {}
+    for each in result.plan.placements:
+        written = PlanAnnotation(each.node, result.plan.expires_at, each.strict)
+        waves.setdefault(each.wave, []).append(Order(pod_of[each.uid], written))
+    named = {str(pod): pod for pod in this.chosen}
+    unplaced = {named[name].uid: (named[name], why) for name, why in result.plan.unplaced.items()}
+    # An autoscaler does not look at pods that are held.
+    on_pools = [(named[name], pool) for name, pool in result.pools.items() if named[name].gates]
+    overdue = _overdue(
+        [pod for pod, _ in unplaced.values() if str(pod) not in result.pools], this.waited, this.settings
+    )
+    return Orders(
+        waves=[waves[number] for number in sorted(waves)],
+        ungate=[*overdue, *(pod for pod, _ in on_pools)],
+        overdue=overdue,
+        on_pools=on_pools,
+        unplaced=unplaced,
+        more=this.more,
+    )
 
 
 def _overdue(pods: Sequence[Pod], waited: Mapping[str, float], settings: PlannerSettings) -> list[Pod]:
-    """Only who is held can be let go."""
+    """Only pods that are held can be ungated."""
     return [pod for pod in selection.overdue(pods, waited, settings.hold_seconds) if pod.gates]
 
 

@@ -184,7 +184,7 @@ class PlannerService:
         outcomes = await writer.write(orders.waves, nominate=settings.nominate, wait_bound=self._bound)
         written = {uid for uid, outcome in outcomes.items() if outcome is WriteOutcome.WRITTEN}
         self._planning.forget(outcomes.keys() - written)
-        await writer.ungate(orders.let_go)
+        await writer.ungate(orders.ungate)
         if not written:
             return
         left = await self._bound(frozenset(written), settings.plan_seconds)

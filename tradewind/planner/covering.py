@@ -6,7 +6,7 @@ to place. Here the whole set is chosen at once, then filled, and chosen again wi
 
 import itertools
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +14,7 @@ from ortools.sat.python import cp_model
 
 from tradewind.planner.bound import Relaxation, node_groups, relax
 from tradewind.planner.greedy import fill, urgency
-from tradewind.planner.problem import Assignment, Floats, Mask, Problem, placed_counts
+from tradewind.planner.problem import Amounts, Assignment, Floats, Mask, Problem, placed_counts
 from tradewind.planner.repack import repack
 from tradewind.planner.state import State
 
@@ -112,34 +112,42 @@ def _choose(
     problem: Problem, groups: list[list[int]], floor: Assignment, fullness: Floats, seconds: float
 ) -> list[int] | None:
     """The cheapest nodes with room for all that the floor places, resource by resource."""
-    demand = np.zeros(len(problem.free), np.int64)
-    for (index, _), pods in floor.items():
-        demand += pods * problem.classes[index].requests
-    unused = [number for number, group in enumerate(groups) if not problem.in_use[group[0]]]
-    open_groups = [groups[number] for number in unused]
-    full = fullness[unused].tolist()
     usable = np.any([each.allowed for each in problem.classes], axis=0).reshape(-1)
+    closed = [number for number, group in enumerate(groups) if not problem.in_use[group[0]]]
+    first = [groups[number][0] for number in closed]
     model = cp_model.CpModel()
-    number = [model.new_int_var(0, len(group) if usable[group[0]] else 0, "") for group in open_groups]
+    opened = [
+        model.new_int_var(0, len(groups[number]) if usable[row] else 0, "")
+        for number, row in zip(closed, first, strict=True)
+    ]
+    demand = _demand(problem, floor)
     given = problem.free[:, problem.in_use & usable].clip(0).sum(axis=1)
     for resource in np.flatnonzero(demand).tolist():
         scale = demand[resource] / _RESOLUTION
+        supply = problem.free[resource, first].clip(0) * fullness[closed] / scale
         wanted = int(np.ceil((demand[resource] - given[resource]) / scale))
-        free = [
-            int(max(problem.free[resource, group[0]], 0) * part / scale)
-            for group, part in zip(open_groups, full, strict=True)
-        ]
-        model.add(sum(each * count for each, count in zip(free, number, strict=True)) >= wanted)
-    total = float(problem.price.sum()) or 1.0
-    prices = [round(float(problem.price[group[0]]) / total * 10**9) for group in open_groups]
-    model.minimize(sum(price * count for price, count in zip(prices, number, strict=True)))
+        model.add(_weighted(supply.astype(np.int64), opened) >= wanted)
+    prices = problem.price[first] / (float(problem.price.sum()) or 1.0) * 10**9
+    model.minimize(_weighted(prices.round().astype(np.int64), opened))
     solver = cp_model.CpSolver()
     solver.parameters.max_time_in_seconds = max(seconds, 0.01)
     solver.parameters.num_workers = 2
     if solver.solve(model) not in {cp_model.OPTIMAL, cp_model.FEASIBLE}:
         return None
-    chosen = zip(open_groups, number, strict=True)
-    return [row for group, count in chosen for row in group[: int(solver.value(count))]]
+    chosen = zip(closed, opened, strict=True)
+    return [row for number, count in chosen for row in groups[number][: int(solver.value(count))]]
+
+
+def _demand(problem: Problem, assignment: Assignment) -> Amounts:
+    """(R,) what all these pods request."""
+    demand = np.zeros(len(problem.free), np.int64)
+    for (index, _), pods in assignment.items():
+        demand += pods * problem.classes[index].requests
+    return demand
+
+
+def _weighted(weights: Amounts, variables: Sequence[cp_model.IntVar]) -> cp_model.LinearExprT:
+    return cp_model.LinearExpr.weighted_sum(list(variables), weights.tolist())
 
 
 def _in_gang(problem: Problem, index: int) -> bool:

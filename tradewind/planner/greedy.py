@@ -4,6 +4,7 @@ Quick and always valid, and never undone by a solver that fails.
 """
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -67,39 +68,56 @@ def depths(problem: Problem) -> list[int]:
     return depth
 
 
-def _units(problem: Problem, order: Iterable[int]) -> list[tuple[list[int], int]]:
-    """Gangs as a whole at the place of their first class, with the number that must be placed."""
+class _Unit(NamedTuple):
+    """A class on its own, or the classes of a gang."""
+
+    classes: Sequence[int]
+    min_pods: int = 0  # else none is placed
+
+
+def _units(problem: Problem, order: Iterable[int]) -> list[_Unit]:
+    """A gang is at the place of its first class."""
     gang_of = {index: gang for gang in problem.gangs for index in gang.classes}
-    units: list[tuple[list[int], int]] = []
+    units: list[_Unit] = []
     seen: set[str] = set()
     order = list(order)
     for index in order:
         gang = gang_of.get(index)
         if gang is None:
-            units.append(([index], 0))
+            units.append(_Unit([index]))
         elif gang.name not in seen:
             seen.add(gang.name)
-            units.append(([member for member in order if member in gang.classes], gang.min_pods))
+            units.append(_Unit([member for member in order if member in gang.classes], gang.min_pods))
     return units
 
 
-def _place_unit(state: State, unit: tuple[list[int], int]) -> bool:
+def _place_unit(state: State, unit: _Unit) -> bool:
     """Whether any pod more has a place then."""
-    classes, least = unit
-    start = sum(state.left[index] for index in classes)
+    start = _left(state, unit)
     if not start:
         return False
-    before = {key: pods for key, pods in state.assignment.items() if key[0] in classes} if least else {}
-    progress = True
-    while progress:
-        count = sum(state.left[index] for index in classes)
-        for index in classes:
-            place(state, index)
-        progress = len(classes) > 1 and sum(state.left[index] for index in classes) < count
-    if least and sum(state.problem.classes[i].count - state.left[i] for i in classes) < least:
-        for key, pods in [(key, pods) for key, pods in state.assignment.items() if key[0] in classes]:
+    before = _assigned(state, unit) if unit.min_pods else {}
+    while _place_once(state, unit) and len(unit.classes) > 1:
+        pass
+    if unit.min_pods and sum(_assigned(state, unit).values()) < unit.min_pods:
+        for key, pods in _assigned(state, unit).items():
             state.add(*key, before.get(key, 0) - pods)
-    return sum(state.left[index] for index in classes) < start
+    return _left(state, unit) < start
+
+
+def _place_once(state: State, unit: _Unit) -> bool:
+    before = _left(state, unit)
+    for index in unit.classes:
+        place(state, index)
+    return _left(state, unit) < before
+
+
+def _left(state: State, unit: _Unit) -> int:
+    return sum(state.left[index] for index in unit.classes)
+
+
+def _assigned(state: State, unit: _Unit) -> dict[tuple[int, int], int]:
+    return {key: pods for key, pods in state.assignment.items() if key[0] in unit.classes}
 
 
 def place(state: State, index: int) -> None:

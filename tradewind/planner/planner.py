@@ -21,7 +21,7 @@ _REACH = 10_000_000
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlanResult:
     plan: Plan
     batch: Batch
     assignment: Assignment
@@ -43,16 +43,16 @@ def plan(
     seconds: float,
     *,
     patience: float = 0.0,
-    spare: bool = False,
+    skip_solver_if_complete: bool = False,
     favour: Mapping[str, int] | None = None,
     expires_at: float = math.inf,
     pools: Sequence[PoolTemplate] = (),
-) -> Planned:
+) -> PlanResult:
     """The greedy placement, bettered by the worker within so many seconds; without a worker as it is.
 
-    `patience` is for so many seconds more while a pod is without a place; with `spare` the worker is asked
-    only if there is such a pod. `favour` as `selection` says, by UID. `pools` are planned on for the
-    pods that found no place, in as many seconds again.
+    `patience` is for so many seconds more while a pod is without a place; with `skip_solver_if_complete` the
+    worker is asked only if there is such a pod. `favour` as `selection` says, by UID. `pools` are planned on
+    for the pods that found no place, in as many seconds again.
     """
     batch = make_batch(snapshot, pods, policy_of)
     floor = greedy(batch.problem)
@@ -60,7 +60,7 @@ def plan(
         # Only now, as it divides classes, and the fewer there are the better are the plans.
         batch = make_batch(snapshot, pods, policy_of, favour)
         floor = greedy(batch.problem)
-    if spare and sum(floor.values()) == batch.problem.pods:
+    if skip_solver_if_complete and sum(floor.values()) == batch.problem.pods:
         worker = None
     (assignment, engine), failure = _solved(batch.problem, floor, worker, seconds, patience)
     order = valid_order(batch.problem, assignment)
@@ -73,7 +73,9 @@ def plan(
         policy_of,
         lambda problem: _solved(problem, greedy(problem), worker, seconds).outcome.assignment,
     )
-    return Planned(make_plan(batch, order, unplaced, engine, expires_at), batch, assignment, failure, *grown)
+    return PlanResult(
+        make_plan(batch, order, unplaced, engine, expires_at), batch, assignment, failure, *grown
+    )
 
 
 def _solved(

@@ -51,7 +51,7 @@ def growth(
     )
 
 
-def _empty_nodes(templates: Iterable[PoolTemplate], most: int) -> tuple[Cache, Mapping[str, str]]:
+def _empty_nodes(templates: Iterable[PoolTemplate], max_nodes: int) -> tuple[Cache, Mapping[str, str]]:
     """No pool needs more nodes than there are pods. The mapping is from node to pool."""
     pool_of: dict[str, str] = {}
     offers: dict[str, Offer] = {}
@@ -60,7 +60,7 @@ def _empty_nodes(templates: Iterable[PoolTemplate], most: int) -> tuple[Cache, M
         offer = Offer(template.price, template.price, template.interruption_rate, template.durable)
         allocatable = {"pods": _PODS, **template.allocatable()}
         taints = tuple(taint.taint() for taint in template.taints)
-        for number in range(min(template.most, most)):
+        for number in range(min(template.max_nodes, max_nodes)):
             name = f"{template.name}/{number}"  # no name of a real node
             offers[name], pool_of[name] = offer, template.name
             cache.apply_node(

@@ -45,7 +45,7 @@ def waiting(
 
 
 def in_flight(pods: Iterable[Pod], now: float, *, nominated: bool = False) -> list[Pod]:
-    """Those that were let go to a node and are not seen there yet, as if they were.
+    """Those that were ungated to a node and are not seen there yet, as if they were.
 
     Where pods are nominated, kube-scheduler takes that back from one that does not fit: it is on no way.
     """
@@ -57,20 +57,20 @@ def in_flight(pods: Iterable[Pod], now: float, *, nominated: bool = False) -> li
     return found
 
 
-def choose(pods: Sequence[Pod], waited: Mapping[str, float], most: int, tenant_share: float) -> list[Pod]:
+def choose(pods: Sequence[Pod], waited: Mapping[str, float], max_pods: int, tenant_share: float) -> list[Pod]:
     """At most so many for one batch: higher priority first, then who waited longest.
 
     `waited` is in seconds by UID, since the pod came or was last in a batch: pods that find no place take
     turns with the others. Of equal priority, a namespace gets no more than its share before all others had
     theirs. A gang is taken whole; one that is larger than the batch makes a batch alone.
     """
-    if len(pods) <= most:
+    if len(pods) <= max_pods:
         return list(pods)
     units = _units(pods, waited)
-    turns = _turns(units, max(1, int(tenant_share * most)))
+    turns = _turns(units, max(1, int(tenant_share * max_pods)))
     order = sorted(range(len(units)), key=lambda i: (-units[i].priority, turns[i], -units[i].waited))
-    chosen = _fitting([units[i] for i in order], most - int(_BY_AGE * most))
-    left = most - sum(len(unit.pods) for unit in chosen)
+    chosen = _fitting([units[i] for i in order], max_pods - int(_BY_AGE * max_pods))
+    left = max_pods - sum(len(unit.pods) for unit in chosen)
     if left > 0:
         taken = {unit.pods[0].uid for unit in chosen}
         rest = [unit for unit in units if unit.pods[0].uid not in taken]

@@ -1,8 +1,9 @@
 """The key `planner` of the configuration: when a batch is closed, how long for, and who gets what of it."""
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, ClassVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 from pydantic.alias_generators import to_camel
 
 from tradewind.cluster.objects import DEFAULT_SCHEDULER
@@ -16,14 +17,30 @@ Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
 class _Settings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel, populate_by_name=True)
 
+    renamed: ClassVar[
+        Mapping[str, str]
+    ] = {}  # keys of the version before, which are read for one version more
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_renamed(cls, document: object) -> object:
+        if not isinstance(document, Mapping):
+            return document
+        twice = next((old for old, new in cls.renamed.items() if {old, new} <= document.keys()), None)
+        if twice is not None:
+            raise ValueError(f'"{twice}" is the old name of "{cls.renamed[twice]}": leave it out')
+        return {cls.renamed.get(key, key): value for key, value in document.items()}
+
 
 class BatchSettings(_Settings):
     """A batch is closed by whichever comes first."""
 
-    events: int = Field(default=30, ge=1, le=1_000_000, description="that give the planner work")
+    renamed: ClassVar[Mapping[str, str]] = {"events": "pods", "mostPods": "maxPods"}
+
+    pods: int = Field(default=30, ge=1, le=1_000_000, description="that arrived")
     seconds: Seconds = 10.0
     pause_seconds: Seconds = Field(default=0.2, description="without a new pod")
-    most_pods: int = Field(default=5_000, ge=1, le=1_000_000, description="the rest is in the next batch")
+    max_pods: int = Field(default=5_000, ge=1, le=1_000_000, description="the rest is in the next batch")
 
 
 class PoolTaint(_Settings):
@@ -47,6 +64,8 @@ def _quantities(resources: dict[str, str | int | float]) -> dict[str, str | int 
 class PoolTemplate(_Settings):
     """Nodes that do not exist yet, and that an autoscaler would add."""
 
+    renamed: ClassVar[Mapping[str, str]] = {"most": "maxNodes"}
+
     name: str = Field(min_length=1)
     resources: Annotated[dict[str, str | int | float], AfterValidator(_quantities)] = Field(min_length=1)
     labels: dict[str, str] = {}
@@ -54,7 +73,7 @@ class PoolTemplate(_Settings):
     price: float = Field(gt=0, le=1e6, allow_inf_nan=False, description="dollars an hour for one node")
     interruption_rate: float = Field(default=0.0, ge=0, le=1, allow_inf_nan=False)
     durable: bool = True
-    most: int = Field(default=10, ge=1, le=10_000, description="nodes that may be added")
+    max_nodes: int = Field(default=10, ge=1, le=10_000, description="nodes that may be added")
 
     def allocatable(self) -> dict[str, int]:
         return {
@@ -64,7 +83,7 @@ class PoolTemplate(_Settings):
 
 
 class PlannerSettings(_Settings):
-    enabled: bool = Field(default=True, description="false: every pod that is held is let go at once")
+    enabled: bool = Field(default=True, description="false: every pod that is held is ungated at once")
     schedulers: tuple[str, ...] = Field(
         default=(DEFAULT_SCHEDULER, "tradewind"), description="whose pods are planned without being held"
     )
@@ -75,7 +94,7 @@ class PlannerSettings(_Settings):
         default=4.0, ge=0, le=86_400, description="beyond that, at most, while a pod has no place"
     )
     plan_seconds: Seconds = Field(default=60.0, description="after which a plan no longer counts")
-    hold_seconds: Seconds = Field(default=30.0, description="after which a pod without a place is let go")
+    hold_seconds: Seconds = Field(default=30.0, description="after which a pod without a place is ungated")
     tenant_share: float = Field(
         default=0.5, gt=0, le=1, description="of a batch for one namespace while others wait"
     )
