@@ -1,1 +1,1 @@
-"""Speaks to kube-scheduler and to people: the HTTP verbs, probes, metrics, configuration, command line."""
+"""The extender's process: answers kube-scheduler over HTTP. Never imports `tradewind.controller`."""

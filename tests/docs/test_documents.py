@@ -1,0 +1,42 @@
+"""What the documents name is there, and what they list is complete."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text()
+INDEX = (ROOT / "docs" / "adr" / "README.md").read_text()
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_lead_to_files(path: Path) -> None:
+    targets = re.findall(r"\]\((?!\w+:)([^)#]+)", path.read_text())
+    assert [target for target in targets if not (path.parent / target).exists()] == []
+
+
+def test_architecture_names_modules_that_exist() -> None:
+    named = re.findall(r"`([\w./-]+/[\w./-]+)`", ARCHITECTURE)
+    assert len(named) > 20
+    assert [path for path in named if not (ROOT / path).exists()] == []
+
+
+def test_architecture_has_the_rooms_that_are_enforced() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    (layers,) = (contract["layers"] for contract in contracts if contract["type"] == "layers")
+    rows = re.findall(r"^\| (`[^|]+`) \|", ARCHITECTURE.partition("## A request")[0], re.MULTILINE)
+    assert [re.findall(r"`([\w.]+)`", row) for row in rows] == [
+        re.split(r" [|:] ", layer) for layer in layers
+    ]
+
+
+def test_index_of_decisions_is_complete() -> None:
+    written = {}
+    for path in sorted((ROOT / "docs" / "adr").glob("[0-9]*.md")):
+        number, title = path.read_text().splitlines()[0].removeprefix("# ").split(". ", 1)
+        written[number, path.name] = title
+    listed = re.findall(r"^\| \[(\d+)\]\(([\w.-]+)\) \| (.+) \|$", INDEX, re.MULTILINE)
+    assert {(number, name): title for number, name, title in listed} == written
