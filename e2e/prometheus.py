@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import urllib3
 import yaml
@@ -101,19 +101,38 @@ def _web_configuration(directory: Path, tls: Tls) -> Path:
 
 
 class Prometheus:
-    """Runs from its creation; `kill` ends it as a crash would. `tls` asks clients for a certificate."""
+    """Runs from its creation; `kill` ends it as a crash would. `tls` asks clients for a certificate.
+
+    Scrapes the exporter of prices, or with `targets` those hosts with their labels; evaluates `rules`.
+    """
 
     def __init__(
-        self, program: Path, workspace: Workspace, exporter: Exporter, name: str, tls: Tls | None = None
+        self,
+        program: Path,
+        workspace: Workspace,
+        exporter: Exporter | None,
+        name: str,
+        tls: Tls | None = None,
+        *,
+        targets: Mapping[str, Mapping[str, str]] | None = None,
+        rules: Mapping[str, Any] | None = None,
     ) -> None:
         port = free_port()
         self.url = f"{'https' if tls else 'http'}://127.0.0.1:{port}"
         directory = workspace.directory / name
         directory.mkdir()
         configuration = directory / "prometheus.yml"
-        job = {"job_name": "prices", "static_configs": [{"targets": [f"127.0.0.1:{exporter.port}"]}]}
-        scraping = {"scrape_interval": _SCRAPE_INTERVAL, "scrape_timeout": _SCRAPE_INTERVAL}
-        configuration.write_text(yaml.safe_dump({"global": scraping, "scrape_configs": [job]}))
+        scraped = {f"127.0.0.1:{exporter.port}": {}} if exporter else dict(targets or {})
+        hosts = [{"targets": [host], "labels": dict(labels)} for host, labels in scraped.items()]
+        job = {"job_name": "prices", "static_configs": hosts}
+        pace = {"scrape_interval": _SCRAPE_INTERVAL, "scrape_timeout": _SCRAPE_INTERVAL}
+        (directory / "rules.yml").write_text(yaml.safe_dump(rules or {"groups": []}))
+        document = {
+            "global": {**pace, "evaluation_interval": "1s"},
+            "scrape_configs": [job],
+            "rule_files": ["rules.yml"],
+        }
+        configuration.write_text(yaml.safe_dump(document))
         command: list[str | Path] = [
             program,
             f"--config.file={configuration}",
@@ -133,9 +152,19 @@ class Prometheus:
                 raise AssertionError(f"the price of {node} is {self._price(node)}, not {price}")
             time.sleep(0.05)
 
+    def query(self, text: str) -> list[Any]:
+        """What it answers now; an AssertionError says what it has against the query."""
+        answer = urllib3.request("GET", f"{self.url}/api/v1/query", fields={"query": text}).json()
+        assert answer["status"] == "success", f"{text}: {answer}"
+        found: list[Any] = answer["data"]["result"]
+        return found
+
+    def rules(self) -> list[Any]:
+        groups = urllib3.request("GET", f"{self.url}/api/v1/rules").json()["data"]["groups"]
+        return [rule for group in groups for rule in group["rules"]]
+
     def _price(self, node: str) -> float | None:
-        query = {"query": f'{METRIC}{{node="{node}"}}'}
-        found = urllib3.request("GET", f"{self.url}/api/v1/query", fields=query).json()["data"]["result"]
+        found = self.query(f'{METRIC}{{node="{node}"}}')
         return float(found[0]["value"][1]) if found else None
 
     def kill(self) -> None:

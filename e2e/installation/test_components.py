@@ -1,5 +1,6 @@
 """Each component in each overlay, rendered as the guide says: what it switches or brings is there."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -63,6 +64,22 @@ def test_market_switches_the_planner_too(plane: ControlPlane, tmp_path: Path, ov
     assert {"name": "TRADEWIND_LEARN", "value": "true"} in container["env"]
     (bound,) = named(objects, "RoleBinding", "tradewind-learned-rates")
     assert bound["subjects"][0]["name"] == planner["spec"]["template"]["spec"]["serviceAccountName"]
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_monitoring_brings_scraping_alerts_and_dashboard(
+    plane: ControlPlane, tmp_path: Path, overlay: str
+) -> None:
+    objects = rendered(plane, tmp_path, overlay, "monitoring")
+    found = {
+        (obj["kind"], obj["metadata"]["name"], obj["metadata"]["namespace"])
+        for obj in objects[1:]
+        if obj["kind"] in {"PodMonitor", "PrometheusRule"}
+    }
+    assert found == {(kind, "tradewind", "tradewind-system") for kind in ("PodMonitor", "PrometheusRule")}
+    (dashboard,) = named(objects, "ConfigMap", "tradewind-dashboard")
+    assert dashboard["metadata"]["labels"]["grafana_dashboard"] == "1"
+    assert json.loads(dashboard["data"]["tradewind.json"])["title"] == "Tradewind"
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
