@@ -27,6 +27,7 @@ from bench.errors import MeasurementError
 from bench.goals import Goal, Outcome, short
 from bench.machine import ProcessorTime
 from bench.runs import Runs
+from tests.synced import wait_synced
 from tradewind.cluster.cache import Cache
 from tradewind.cluster.reflector import Reflector
 from tradewind.kube.watch import Pace
@@ -118,7 +119,7 @@ def _ours(url: str, page_size: int, cleanup: ExitStack) -> tuple[int, int]:
     reflector = Reflector(ApiClient(_configuration(url)), cache, Pace(page_size=page_size))
     reflector.start()
     cleanup.callback(reflector.stop)
-    if not reflector.wait_synced(_LONGEST_SECONDS):
+    if not wait_synced(reflector, _LONGEST_SECONDS):
         raise MeasurementError(f"not synced after {_LONGEST_SECONDS:.0f} s")
     cache.snapshot()
     counts = cache.counts()

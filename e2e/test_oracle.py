@@ -33,6 +33,7 @@ from scoring.filters.topology_spread import TopologySpread
 from scoring.in_tree import IN_TREE
 from scoring.policy import Policy
 from scoring.rules import Filter
+from tests.synced import wait_synced
 from tradewind.cluster.cache import Cache
 from tradewind.cluster.objects import read_pod
 from tradewind.cluster.reflector import Reflector
@@ -152,7 +153,7 @@ def _nodes(kubeconfig: Path) -> Nodes:
     reflector = Reflector(new_client_from_config(str(kubeconfig)), cache)
     reflector.start()
     try:
-        assert reflector.wait_synced(_SECONDS)
+        assert wait_synced(reflector, _SECONDS)
         return cache.snapshot().nodes
     finally:
         reflector.stop()

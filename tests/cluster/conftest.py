@@ -8,6 +8,7 @@ from kubernetes.client import ApiClient, Configuration
 
 from tests.builders import offer_of
 from tests.cluster.scripted import PATIENCE_SECONDS, ScriptedApi
+from tests.synced import wait_synced
 from tradewind.cluster.cache import Cache
 from tradewind.cluster.reflector import Reflector
 from tradewind.kube.watch import Pace, Watch
@@ -40,7 +41,7 @@ def start(api: ScriptedApi, cache: Cache) -> Iterator[Start]:
         reflector = Reflector(ApiClient(Configuration(host=api.url)), cache, pace)
         started.append(reflector)
         reflector.start()
-        assert not synced or reflector.wait_synced(PATIENCE_SECONDS), troubles(reflector)
+        assert not synced or wait_synced(reflector, PATIENCE_SECONDS), troubles(reflector)
         return reflector
 
     yield start

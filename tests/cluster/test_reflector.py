@@ -20,6 +20,7 @@ from tests.cluster.scripted import (
     refusal,
     watch,
 )
+from tests.synced import wait_synced
 from tradewind.cluster.cache import Cache
 from tradewind.cluster.objects import Node
 from tradewind.cluster.reflector import Reflector
@@ -59,7 +60,7 @@ def test_it_is_synced_only_when_all_three_lists_are_complete(api: ScriptedApi, s
     api.wait_for_watch("pods", 1)
     api.wait_for(lambda: len(api.requests("namespaces")) == 5)
     assert not reflector.synced
-    assert not reflector.wait_synced(0)
+    assert not wait_synced(reflector, 0)
 
 
 def test_pages_are_followed_to_the_last(api: ScriptedApi, cache: Cache, start: Start) -> None:

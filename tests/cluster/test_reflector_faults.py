@@ -37,6 +37,7 @@ from tests.cluster.scripted import (
     refusal,
     watch,
 )
+from tests.synced import wait_synced
 from tradewind.cluster.cache import Cache
 from tradewind.cluster.objects import Node, node_of, read_node
 from tradewind.cluster.reflector import Reflector
@@ -245,10 +246,10 @@ def test_a_server_that_is_not_there_yet(cache: Cache) -> None:
     reflector = Reflector(ApiClient(Configuration(host=absent.url)), cache, QUIET)
     reflector.start()
     try:
-        assert not reflector.wait_synced(0.2)
+        assert not wait_synced(reflector, 0.2)
         present = ScriptedApi(port=absent.port)
         try:
-            assert reflector.wait_synced(PATIENCE_SECONDS)
+            assert wait_synced(reflector, PATIENCE_SECONDS)
         finally:
             present.close()
     finally:

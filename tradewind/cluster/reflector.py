@@ -2,7 +2,6 @@
 
 import logging
 import threading
-import time
 from operator import attrgetter
 
 from tradewind.cluster.cache import Cache
@@ -39,10 +38,6 @@ class Reflector:
     def synced(self) -> bool:
         """Whether everything was listed once."""
         return all(watch.listed.is_set() for watch in self.watches)
-
-    def wait_synced(self, timeout: float) -> bool:
-        end = time.monotonic() + timeout
-        return all(watch.listed.wait(max(0.0, end - time.monotonic())) for watch in self.watches)
 
     def start(self) -> None:
         for thread in self._threads:
