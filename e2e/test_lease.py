@@ -17,7 +17,7 @@ from e2e.api import Api, path
 from e2e.objects import Object
 from e2e.plane import ControlPlane
 from tradewind.kube.access import connect
-from tradewind.kube.lease import Leader
+from tradewind.kube.leader import Leader
 
 _NAME = "tradewind-planner"
 _SECONDS = 60.0
@@ -104,7 +104,7 @@ def test_what_is_given_up_has_no_holder(api: Api, namespace: str, join: Join) ->
 _LEAD = """
 import signal, sys
 from pathlib import Path
-from tradewind.kube.lease import Leader
+from tradewind.kube.leader import Leader
 from tradewind.kube.access import connect
 kubeconfig, namespace = sys.argv[1:]
 Leader(connect(Path(kubeconfig))[1], namespace, "tradewind-planner", "killed", duration=3, retry=0.2).start()

@@ -17,7 +17,7 @@ from e2e.objects import Object
 from e2e.plane import ControlPlane
 from tradewind.controller.release import LEASE
 from tradewind.kube.access import connect
-from tradewind.kube.lease import Leader
+from tradewind.kube.leader import Leader
 from tradewind.planner.gate import GATE, OLD_GATE
 
 _OTHER = "example.com/quota"

@@ -18,7 +18,7 @@ from extender.tls import Certificates, RotatingTls
 from extender.verbs import Verbs
 from tradewind.explain.decisions import Decisions
 from tradewind.kube.client import Client
-from tradewind.kube.lease import Leader
+from tradewind.kube.leader import Leader
 from tradewind.market.learning import LEASE, MarketLearning
 from tradewind.runtime import identity
 from tradewind.runtime.assembly import Assembly

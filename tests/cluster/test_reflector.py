@@ -205,4 +205,4 @@ def test_the_log_says_what_goes_wrong_and_where(
     with caplog.at_level(logging.INFO, "cluster"):
         start()
     assert "pods: the API server answers 403: pods is forbidden; retrying in" in caplog.text
-    assert 'pods: left out: reading quantity "4Gb" (cpu) of container "main" in pod shop/odd' in caplog.text
+    assert 'pods: skipped: reading quantity "4Gb" (cpu) of container "main" in pod shop/odd' in caplog.text

@@ -20,7 +20,7 @@ from tradewind.controller.plan_writer import PlanWriter, WriteOutcome
 from tradewind.controller.planning import Orders, Planning
 from tradewind.controller.release import LEASE
 from tradewind.kube.client import Client
-from tradewind.kube.lease import Leader
+from tradewind.kube.leader import Leader
 from tradewind.kube.writes import ApiWrites
 from tradewind.planner.worker import Worker
 from tradewind.runtime import identity
@@ -29,15 +29,15 @@ from tradewind.runtime.probes import add_probes
 from tradewind.runtime.server import Server, attempt, serve
 from tradewind.version import VERSION
 
-# Nothing is asked of the cluster then: only whether a plan has run out, or a pod was held for too long.
+# How often to look for plans that have expired and pods that were held for too long, while nothing happens.
 _LOOK_SECONDS = 1.0
 _SYNC_SECONDS = 0.1
 _FLOOR_SECONDS = 1.0
-# Whether pods are bound is looked at so often, and as time goes on after so much more of it.
+# Pause between two looks for bindings; it grows with the time waited so far.
 _BOUND_SECONDS = 0.02
 _BOUND_SHARE = 0.05
-# Full batches stay open for so many times the processor time of a plan: pods that are created, ungated and
-# bound need the processor too.
+# Full batches stay open for this many times the CPU time of a plan, which leaves the CPU to pods that are
+# created, ungated and bound.
 _REST_FACTOR = 4.0
 
 _log = logging.getLogger(__name__)
@@ -62,7 +62,7 @@ class PlannerService:
         self._worker = Worker()
         self._planning = Planning(parts.cache, parts.settings, self._worker, self._metrics)
         self._leader = self._new_leader()
-        self._took = 0.0  # seconds of this process's own, by the newest plan
+        self._took = 0.0  # seconds of CPU time in this process, for the newest plan
         self._under_way: set[asyncio.Task[None]] = set()
 
     def run(self) -> None:
@@ -78,7 +78,7 @@ class PlannerService:
             cleanup.callback(self._worker.close)
             self._leader.start()
             cleanup.callback(self._leader.stop)
-            gc.freeze()  # what the imports left stays: no look at it is worth its time
+            gc.freeze()  # what the imports left is never garbage: keep the collector off it
             uvloop.run(self._run(server))
 
     def _new_leader(self) -> Leader:
@@ -136,7 +136,7 @@ class PlannerService:
                 await asyncio.sleep(_SYNC_SECONDS)
                 continue
             if self._leader.leading and self._worker.pid is None:
-                # So that no plan waits until the solvers are loaded.
+                # Loads the solvers before the first plan needs them.
                 await asyncio.to_thread(self._worker.start)
             news, full = await self._collect(seen, writer)
             try:
@@ -147,7 +147,7 @@ class PlannerService:
             seen = seen if more else news
 
     async def _collect(self, seen: News, writer: PlanWriter) -> Collected:
-        """As soon as what came since is a batch, or after a while without."""
+        """A batch as soon as there is one, or nothing new after a while."""
         cache = self._parts.cache
         news = await asyncio.to_thread(cache.wait_news, seen, _LOOK_SECONDS)
         if news == seen or not cache.waiting():
@@ -156,7 +156,7 @@ class PlannerService:
         return await collect(cache, batch, seen, least=least, busy=lambda: writer.busy)
 
     async def _round(self, writer: PlanWriter, events: PlanEvents, *, news: bool, pressed: bool) -> bool:
-        """Whether there is more to do at once."""
+        """Whether pods are left for another round right away."""
         if not self._leader.leading or not self._parts.cache.waiting():
             return False
         orders = await asyncio.to_thread(self._decide, news=news, pressed=pressed and bool(self._under_way))
@@ -201,7 +201,7 @@ class PlannerService:
         await events.ungated(orders.overdue, self._parts.settings.planner.hold_seconds)
 
     async def _bound(self, uids: frozenset[str], seconds: float) -> frozenset[str]:
-        """Those that are not, after so long. Not in a thread: each of many plans would take one."""
+        """The UIDs still unbound after so long. Not in a thread: each plan under way would block one."""
         started = time.monotonic()
         while (passed := time.monotonic() - started) < seconds:
             uids = self._parts.cache.still_waiting(uids)

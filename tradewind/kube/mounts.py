@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 class Watched:
-    """Tells once after each change of any of these files."""
+    """`changed` is true once after each change of any of these files."""
 
     def __init__(self, paths: Sequence[Path]) -> None:
         self._paths = paths

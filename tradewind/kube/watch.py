@@ -1,7 +1,7 @@
 """List and watch of one resource: the loop of a thread that keeps a cache in step with the API server.
 
-A watch goes on from the last version that was seen. When the server no longer knows that version, or what it
-says cannot be trusted, the resource is listed anew, and the list replaces what the cache held.
+A watch resumes from the last version that was seen. When the server no longer knows that version, or what it
+says cannot be trusted, the resource is relisted, and the list replaces what the cache held.
 """
 
 import logging
@@ -26,11 +26,11 @@ _log = logging.getLogger(__name__)
 _CHANGES = frozenset({"ADDED", "MODIFIED", "DELETED"})
 _UNREADABLE = (*UNREADABLE, UnreadableObjectError)
 
-# A watch that ends sooner, without a word, is a failure in disguise.
+# A watch that ends sooner, without an event, is a failure in disguise.
 _SHORT_SECONDS = 1.0
 
-# After so many watches without a word the resource is listed anew. Nothing may have happened; but a server
-# whose data was restored from a backup keeps silent too, until it reaches the version that we ask for.
+# After so many watches without an event the resource is relisted. Perhaps nothing has happened; but a server
+# whose data was restored from a backup is silent too, until it reaches the version that we ask for.
 _MAX_SILENT_WATCHES = 10
 
 
@@ -94,7 +94,7 @@ class Watch:
         self.events = 0  # changes that watches brought
         self.relists = 0  # complete lists after the first
         self.errors = 0  # failures of the connection or the server
-        self.unreadable = 0  # objects, or versions of them, that were left out
+        self.unreadable = 0  # objects, or versions of them, that were skipped
         self.trouble = ""  # the last failure, while it lasts
         self.listed = threading.Event()  # the first list is complete
         self._resource = resource
@@ -130,7 +130,7 @@ class Watch:
                 self._note(error)
             except Exception as error:  # noqa: BLE001 (a dead thread would let the cache go stale in silence)
                 self._version = None
-                _log.exception("%s: listing anew after a failure of our own", self.name)
+                _log.exception("%s: unexpected failure, relisting", self.name)
                 self._note(error)
 
     def _note(self, error: Exception) -> None:
@@ -270,19 +270,19 @@ class Watch:
     def _key(self, found: Any) -> str:
         key: str | None = self._resource.key(found)
         if not key:
-            self._left_out("an object that does not say which it is")
+            self._skip("an object that does not say which it is")
         return key or ""
 
     def _read(self, data: msgspec.Raw) -> Any | None:
         try:
             return self._resource.read(data)
         except UnreadableObjectError as error:
-            self._left_out(error)
+            self._skip(error)
             return None
 
-    def _left_out(self, reason: object) -> None:
+    def _skip(self, reason: object) -> None:
         self.unreadable += 1
-        _log.warning("%s: left out: %s", self.name, reason)
+        _log.warning("%s: skipped: %s", self.name, reason)
 
     def _alive(self) -> None:
         self._sign_of_life = time.monotonic()

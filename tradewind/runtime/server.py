@@ -78,10 +78,10 @@ async def serve(
 
 
 async def attempt(work: Callable[..., None], *arguments: object) -> None:
-    """One round in a thread; a defect in it must not end all further rounds without a word."""
+    """One round in a thread; an exception in it is logged and must not end all further rounds."""
     try:
         await asyncio.to_thread(work, *arguments)
-    except Exception:  # noqa: BLE001  any defect at all; it is logged with its trace
+    except Exception:  # noqa: BLE001  whatever it is
         _log.exception("%s failed; retrying", work.__qualname__)
 
 

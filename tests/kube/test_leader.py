@@ -8,7 +8,7 @@ from kubernetes.client import ApiClient, Configuration
 
 from tests.kube.api_server import ApiServer, Reply, serving
 from tradewind.errors import TradewindError
-from tradewind.kube.lease import Leader
+from tradewind.kube.leader import Leader
 
 
 @pytest.mark.parametrize(
