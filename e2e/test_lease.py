@@ -195,7 +195,7 @@ def test_without_permission_nobody_leads_until_it_is_given(
 ) -> None:
     stranger = access(plane.user_kubeconfig("stranger"))
     candidate = join("stranger", stranger, **_LONG)
-    eventually(lambda: "403 Forbidden" in candidate.trouble)
+    eventually(lambda: "the API server answers 403: leases" in candidate.trouble)
     assert candidate.told == []
     with fake.existing(api, permission(namespace)):
         candidate.wait_told(True)
