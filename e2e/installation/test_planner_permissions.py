@@ -143,8 +143,9 @@ def what_was_said_is_not_renewed(scene: Scene) -> None:
 
 def nobody_leads(scene: Scene) -> None:
     service = scene.start()
-    eventually(service.ready)
+    eventually(lambda: service.known("pods") > 0)
     eventually(lambda: "403" in service.log())
+    assert not service.ready()
     assert not scene.lease()
     assert scene.held()
 
