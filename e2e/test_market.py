@@ -146,9 +146,9 @@ def test_an_annotation_beats_the_table_and_a_new_table_counts_at_once(
     api: Api, serve: Serve, add_nodes: AddNodes, namespace: str, tmp_path: Path
 ) -> None:
     table = tmp_path / "prices.csv"
-    table.write_text("instance_type,price\ncheap,0.1\nmiddle,0.3\ndear,0.8\n")
+    table.write_text("instance_type,price\ncheap,0.25\nmiddle,0.3\ndear,0.8\n")
     add_nodes(
-        objects.node("told", labels={_TYPE: "cheap"}, price=0.9),
+        objects.node("told", labels={_TYPE: "cheap"}, price=0.7),
         objects.node("middle", labels={_TYPE: "middle"}),
         *(objects.node(f"dear-{i}", labels={_TYPE: "dear"}) for i in range(3)),
     )
@@ -156,11 +156,11 @@ def test_an_annotation_beats_the_table_and_a_new_table_counts_at_once(
     service.wait_metric("tradewind_market_coverage_ratio", 0.8, quantity="price", source="table")
     assert place(api, namespace, "before") == "middle"
 
-    table.write_text("instance_type,price\ncheap,0.1\nmiddle,-0.3\ndear,0.05\n")
+    table.write_text("instance_type,price\ncheap,0.25\nmiddle,-0.3\ndear,0.05\n")
     service.wait_metric("tradewind_price_table_reloads_total", 1, result="refused")
     assert place(api, namespace, "still") == "middle"
 
-    table.write_text("instance_type,price\ncheap,0.1\nmiddle,0.3\ndear,0.05\n")
+    table.write_text("instance_type,price\ncheap,0.25\nmiddle,0.3\ndear,0.05\n")
     service.wait_metric("tradewind_price_table_reloads_total", 1, result="taken")
     assert place(api, namespace, "after").startswith("dear")
 

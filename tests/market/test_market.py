@@ -47,9 +47,9 @@ def terms(market: Market, built: NodeBuilder) -> tuple[Offer, Origins]:
 def test_the_order_of_trust() -> None:
     market = Market(table=_TABLE)
     market.quote({"price": {"a": 0.5, "b": 0.6}, "interruption_rate": {"b": 0.3}})
-    annotated = typed("a").price(0.01)
+    annotated = typed("a").price(0.02)
     assert terms(market, annotated) == (
-        Offer(0.01, 0.035, 0.15, durable=False),
+        Offer(0.02, 0.035, 0.15, durable=False),
         Origins(Origin.NODE, Origin.TABLE, Origin.TABLE),
     )
     assert terms(market, typed("a")) == (
@@ -183,7 +183,7 @@ def test_discounts_apply_to_the_table_by_selector() -> None:
     market = Market(settings, _TABLE)
     assert terms(market, typed("a", spot=False).label("team", "a"))[0].price == pytest.approx(0.04)
     assert terms(market, typed("b", spot=False))[0].price == pytest.approx(0.08)
-    assert terms(market, typed("c", spot=False).price(1))[0].price == 1
+    assert terms(market, typed("c", spot=False).price(0.2))[0].price == 0.2
 
 
 @pytest.mark.parametrize("text", ["-1", "nan", "inf", "1000000", "cheap"])
@@ -251,7 +251,7 @@ def test_a_termination_notice_takes_all_stability_at_once() -> None:
 
 def test_coverage_counts_every_node_once() -> None:
     market = Market(table=_TABLE)
-    market.offers([typed("a").build(), typed("b").price(1).build(), typed("c", "x", spot=False).build()])
+    market.offers([typed("a").build(), typed("b").price(0.1).build(), typed("c", "x", spot=False).build()])
     coverage = market.coverage()
     assert coverage["price"] == pytest.approx(
         dict.fromkeys(Origin, 0.0) | {"table": 1 / 3, "node": 1 / 3, "estimated": 1 / 3}

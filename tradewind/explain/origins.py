@@ -12,8 +12,11 @@ _MOST_NAMED = 3
 def with_origins(explanation: Explanation, origins_of: Callable[[str], Origins]) -> Explanation:
     """The origins are those of now; the decision may be older."""
     ranked = []
+    implausible: list[str] = []
     for each in explanation.ranked:
         origins = origins_of(each.node)
+        if origins.implausible:
+            implausible.append(f"{each.node}: {origins.implausible}.")
         told = {"price_from": str(origins.price), "interruption_rate_from": str(origins.interruption_rate)}
         ranked.append(each.model_copy(update=told))
     guessed = [each.node for each in ranked if each.price_from == Origin.ESTIMATED]
@@ -22,6 +25,7 @@ def with_origins(explanation: Explanation, origins_of: Callable[[str], Origins])
         *explanation.sentences,
         *([_estimated(guessed)] if guessed else []),
         *([_unknown(unknown)] if unknown else []),
+        *implausible[:_MOST_NAMED],
     ]
     return explanation.model_copy(update={"ranked": ranked, "sentences": sentences})
 

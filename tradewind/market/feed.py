@@ -18,7 +18,7 @@ from tradewind.market import table
 from tradewind.market.market import Market
 from tradewind.market.metrics import MarketMetrics
 from tradewind.market.prometheus import Prometheus
-from tradewind.market.quotes import GUESSED
+from tradewind.market.quotes import GUESSED, Origin
 from tradewind.market.settings import MarketSettings, PrometheusSettings
 from tradewind.market.table import PriceTable
 
@@ -106,6 +106,9 @@ class MarketFeed:
         changed = self._cache.update_offers(nodes.nodes, self._market.offers(nodes.nodes))
         self._offered = nodes, version
         _log.debug("new offers for %d of %d nodes", changed, len(nodes))
+        implausible = self._market.implausible()
+        for origin in (Origin.NODE, Origin.TABLE, Origin.PROMETHEUS):
+            self._metrics.implausible.labels(origin).set(implausible.get(origin, 0))
         coverage = self._market.coverage()
         for value, shares in coverage.items():
             for source, share in shares.items():

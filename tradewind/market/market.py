@@ -19,7 +19,7 @@ from tradewind.market.pools import Pool
 from tradewind.market.quotes import GUESSED, LARGEST, Origin, Origins, Quote, Refusals
 from tradewind.market.settings import MarketSettings
 from tradewind.market.table import PriceTable
-from tradewind.market.terms import ORIGINS, UNKNOWN, Codes, Sources
+from tradewind.market.terms import ORIGINS, Codes, Settled, Sources
 
 _MAX_MEMO = 10_000  # entries; one more starts anew
 
@@ -35,10 +35,11 @@ class Market:
         self.changed_at: dict[str, float] = {}  # source to seconds since 1970 of its last word
         self._facts: dict[str, Facts] = {}
         self._origins: dict[str, Codes] = {}
+        self._implausible: dict[str, Implausible] = {}
         self._sources = Sources()
         self._replacing = threading.Lock()
         # What came out for nodes of which the same is known, and from which sources.
-        self._memo: tuple[Sources, dict[Hashable, tuple[Offer, Codes]]] = self._sources, {}
+        self._memo: tuple[Sources, dict[Hashable, Settled]] = self._sources, {}
         self.configure(settings or MarketSettings(), table or PriceTable())
 
     @property
@@ -87,8 +88,11 @@ class Market:
         settled = memo[1].get(key)
         if settled is None:
             settled = memo[1][key] = sources.settle([facts], sources.told([facts])).first()
-        offer, self._origins[node.name] = settled
-        return offer
+        self._origins[node.name] = settled.origins
+        if settled.implausible is not None:
+            self._implausible[node.name] = settled.implausible
+            self.refusals.doubt(settled.implausible.source, node.name, str(settled.implausible))
+        return settled.offer
 
     def offers(self, nodes: Sequence[Node]) -> Floats:
         """(5, N) on all nodes there are, in the order of an Offer's fields; forgets other nodes."""
@@ -96,28 +100,30 @@ class Market:
         facts = [self._facts_of(node, sources) for node in nodes]
         names = [node.name for node in nodes]
         self._forget_others(set(names))
-        told = sources.told(facts)
-        unknown = told.origins[0] == UNKNOWN
-        if unknown.any():
-            estimates = sources.estimated_from(facts, told)
-            sources = replace(sources, estimates=estimates)
-            self._replace(news=False, estimates=estimates)
-        terms = sources.settle(facts, told)
+        surveyed, told = sources.surveyed(facts)
+        self._replace(news=False, norms=surveyed.norms, estimates=surveyed.estimates)
+        terms = surveyed.settle(facts, told)
         self._origins.update(zip(names, terms.origins.T, strict=True))
+        self._implausible = {names[row]: found for row, found in terms.implausible.items()}
+        for name, found in self._implausible.items():
+            self.refusals.doubt(found.source, name, str(found))
         return terms.offers
 
     def origins(self, name: str) -> Origins:
         codes = self._origins.get(name)
-        return Origins() if codes is None else Origins(*(ORIGINS[code] for code in codes.tolist()))
+        if codes is None:
+            return Origins()
+        found = self._implausible.get(name)
+        return Origins(*(ORIGINS[code] for code in codes.tolist()), implausible=str(found) if found else "")
 
     def coverage(self) -> Mapping[str, Mapping[str, float]]:
         """Value to source to the share of nodes for which it comes from there."""
-        codes = np.array(list(self._origins.values()), np.intp).reshape(-1, len(Origins._fields))
+        codes = np.array(list(self._origins.values()), np.intp).reshape(-1, len(Quote._fields))
         return {
             field: dict(
                 zip(ORIGINS, np.bincount(column, minlength=len(ORIGINS)) / max(1, len(codes)), strict=True)
             )
-            for field, column in zip(Origins._fields, codes.T, strict=True)
+            for field, column in zip(Quote._fields, codes.T, strict=True)
         }
 
     def price_coverage(self) -> Coverage:
@@ -130,6 +136,10 @@ class Market:
             missing = [each.pool for each in facts if prices[each.node.name] in GUESSED]
             hints = missing_hint({(pool.instance_type or "unnamed", pool.capacity_type) for pool in missing})
         return Coverage(len(prices), Counter(prices.values()), hints)
+
+    def implausible(self) -> Mapping[Origin, int]:
+        """Source to nodes for which its price is not used."""
+        return Counter(found.source for found in list(self._implausible.values()))
 
     def ages(self, now: float) -> Mapping[str, float]:
         """Source to seconds since its last word."""
@@ -170,6 +180,7 @@ class Market:
         for name in [name for name in list(self._facts) if name not in names]:
             self._facts.pop(name, None)
             self._origins.pop(name, None)
+            self._implausible.pop(name, None)
 
 
 def _sighting(facts: Facts) -> Sighting:

@@ -15,6 +15,11 @@ class MarketMetrics:
         self.nodes = self._gauge(
             "market_nodes", "Nodes by the source of their price; `unknown` have none.", "source"
         )
+        self.implausible = self._gauge(
+            "market_implausible_nodes",
+            "Nodes whose price from this source is implausible and not used.",
+            "source",
+        )
         self.age = self._gauge(
             "market_age_seconds", "Time since a source of prices and rates last had a word.", "source"
         )

@@ -9,7 +9,7 @@ from typing import NamedTuple
 # Above this it is a typing error or another unit: the dearest instances cost some hundred dollars an hour.
 MAX_DOLLARS_AN_HOUR = 100_000.0
 
-_MOST_REMEMBERED = 10_000  # complaints; one more than that starts anew
+_MAX_REMEMBERED = 10_000  # complaints; one more than that starts anew
 
 _log = logging.getLogger(__name__)
 
@@ -52,6 +52,7 @@ class Origins(NamedTuple):
     price: Origin = Origin.UNKNOWN
     median_price: Origin = Origin.UNKNOWN
     interruption_rate: Origin = Origin.UNKNOWN
+    implausible: str = ""  # what was said of its price, and why it is not used
 
 
 def number(text: str, largest: float) -> float:
@@ -69,13 +70,18 @@ class Refusals:
         self.counts: Counter[str] = Counter()  # by source
         self._told: dict[tuple[str, str, str], str] = {}
 
+    def doubt(self, source: str, node: str, why: str) -> None:
+        """Log an implausible price, once as long as it stays the same."""
+        if self._told.get((source, node, "plausible")) == why:
+            return
+        self._remember(source, node, "plausible", why)
+        _log.warning("node %s: %s", node, why)
+
     def refuse(self, source: str, node: str, what: str, value: str) -> None:
         self.counts[source] += 1
         if self._told.get((source, node, what)) == value:
             return
-        if len(self._told) >= _MOST_REMEMBERED:
-            self._told.clear()
-        self._told[source, node, what] = value
+        self._remember(source, node, what, value)
         _log.warning(
             '%s: %s "%s" of node %s is not a number from 0 to %g; refused, the previous value stays',
             source,
@@ -84,3 +90,8 @@ class Refusals:
             node,
             1 if "rate" in what else MAX_DOLLARS_AN_HOUR,
         )
+
+    def _remember(self, source: str, node: str, what: str, value: str) -> None:
+        if len(self._told) >= _MAX_REMEMBERED:
+            self._told.clear()
+        self._told[source, node, what] = value

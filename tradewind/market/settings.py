@@ -83,6 +83,12 @@ class MarketSettings(_Settings):
         allow_inf_nan=False,
         description="spot to on-demand price, for estimates where no type is known on both terms",
     )
+    plausible_factor: float | None = Field(
+        default=3.0,
+        gt=1,
+        allow_inf_nan=False,
+        description="a price this far from that of its peers or of the table is not used; null: any is",
+    )
     table: Path | None = Field(default=None, description="CSV or YAML, beside the configuration if relative")
     discounts: tuple[Discount, ...] = ()
     priors: Priors = Priors()

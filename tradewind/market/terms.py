@@ -6,7 +6,7 @@ The order of trust: what the node says of itself, the price table, Prometheus, w
 
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import NamedTuple
 
@@ -17,6 +17,7 @@ from tradewind.cluster.snapshot import Floats, Offer
 from tradewind.market.estimates import Estimates
 from tradewind.market.facts import Facts, Listing
 from tradewind.market.learned import Evidence
+from tradewind.market.plausibility import Implausible, Norms, Screen
 from tradewind.market.pools import Pool
 from tradewind.market.quotes import Origin, Quote
 from tradewind.market.settings import MarketSettings
@@ -37,15 +38,26 @@ Codes = NDArray[np.intp]
 class Told(NamedTuple):
     values: Floats  # (3, N) in the order of a Quote's fields, NaN where no source knows
     origins: Codes  # (3, N)
+    implausible: Mapping[int, Implausible]  # by row: prices that were not taken
 
 
 class Terms(NamedTuple):
     offers: Floats  # (5, N) in the order of an Offer's fields
     origins: Codes  # (3, N) of price, median price and interruption rate
+    implausible: Mapping[int, Implausible]
 
-    def first(self) -> tuple[Offer, Codes]:
+    def first(self) -> "Settled":
         price, median_price, rate, durable, leaving = self.offers[:, 0].tolist()
-        return Offer(price, median_price, rate, bool(durable), bool(leaving)), self.origins[:, 0]
+        offer = Offer(price, median_price, rate, bool(durable), bool(leaving))
+        return Settled(offer, self.origins[:, 0], self.implausible.get(0))
+
+
+class Settled(NamedTuple):
+    """The terms of one node."""
+
+    offer: Offer
+    origins: Codes
+    implausible: Implausible | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +69,7 @@ class Sources:
     listing: Listing = field(default_factory=lambda: Listing(PriceTable()))
     quotes: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # of Prometheus: field, node
     evidence: Mapping[Pool, Evidence] = field(default_factory=dict)
+    norms: Norms = field(default_factory=Norms)
     estimates: Estimates = field(default_factory=Estimates)
 
     def memo_key(self, facts: Facts) -> Hashable:
@@ -65,8 +78,27 @@ class Sources:
         asked = tuple([quotes.get(name) for quotes in self.quotes.values()])
         return _hashable(facts.own), _hashable(facts.listed), facts.pool, facts.kind, facts.notice, asked
 
+    def surveyed(self, facts: Sequence[Facts]) -> tuple["Sources", Told]:
+        """With norms and estimates from all nodes there are."""
+        prices = self._first_said(*self._said(facts)).values[0].tolist()
+        kinds = [each.kind for each in facts]
+        sources = replace(self, norms=Norms(zip(kinds, prices, strict=True)))
+        told = sources.told(facts)
+        if (told.origins[0] == UNKNOWN).any():
+            sources = replace(sources, estimates=sources.estimated_from(facts, told))
+        return sources, told
+
     def told(self, facts: Sequence[Facts]) -> Told:
-        """For each value what the first source says that says something."""
+        """For each value what the first source says that says something plausible."""
+        said = self._said(facts)
+        if self.settings.plausible_factor is None:
+            return self._first_said(*said)
+        screen = Screen([each.kind for each in facts], self.norms, self.settings.plausible_factor)
+        screen.apply(*said)
+        return self._first_said(*said)._replace(implausible=screen.found)
+
+    def _said(self, facts: Sequence[Facts]) -> tuple[Floats, Floats, Floats]:
+        """(3, N) of each source, in the order of trust."""
         names = [each.node.name for each in facts]
         own = _columns(each.own for each in facts)
         listed = _columns(each.listed for each in facts)
@@ -75,12 +107,15 @@ class Sources:
             quotes = self.quotes.get(name)
             if quotes:
                 column[:] = [quotes.get(node, math.nan) for node in names]
-        values = np.full_like(own, math.nan)
+        return own, listed, asked
+
+    def _first_said(self, *sources: Floats) -> Told:
+        values = np.full_like(sources[0], math.nan)
         codes = np.full(values.shape, UNKNOWN, np.intp)
-        for code, said in zip(_TOLD, (own, listed, asked), strict=True):
+        for code, said in zip(_TOLD, sources, strict=True):
             news = np.isnan(values) & ~np.isnan(said)
             values[news], codes[news] = said[news], code
-        return Told(values, codes)
+        return Told(values, codes, {})
 
     def estimated_from(self, facts: Sequence[Facts], told: Told) -> Estimates:
         """From nodes of known price, and from what the table says of the others' types on other terms."""
@@ -106,7 +141,8 @@ class Sources:
         as_price = (median_from == UNKNOWN) | leaving
         median_price[as_price], median_from[as_price] = price[as_price], price_from[as_price]
         rate[leaving], rate_from[leaving] = 1.0, CODES[Origin.NOTICE]
-        return Terms(np.vstack([told.values, ~spot & ~leaving, leaving]), told.origins)
+        offers = np.vstack([told.values, ~spot & ~leaving, leaving])
+        return Terms(offers, told.origins, told.implausible)
 
     def _estimate_prices(self, facts: Sequence[Facts], price: Floats, codes: Codes) -> None:
         for row in np.flatnonzero(codes == UNKNOWN).tolist():
@@ -139,4 +175,4 @@ def _hashable(quote: Quote) -> Hashable:
 def _columns(quotes: Iterable[Quote]) -> Floats:
     """(3, N): a column for each node."""
     flat = np.fromiter(chain.from_iterable(quotes), np.float64)
-    return flat.reshape(-1, len(Quote._fields)).T
+    return flat.reshape(-1, len(Quote._fields)).T.copy()
