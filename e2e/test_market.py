@@ -267,3 +267,42 @@ def remembered(api: Api) -> dict[str, float]:
     """Interruptions by instance type."""
     data = json.loads(api.read(f"{_MEMORY_PATH}/{MEMORY}")["data"]["rates.json"])
     return {pool["instanceType"]: pool.get("interruptions", 0) for pool in data["pools"]}
+
+
+def test_only_interruptions_are_learned_from_what_karpenter_disrupts(
+    api: Api, plane: ControlPlane, role_kubeconfig: Path, add_nodes: AddNodes, learning: None
+) -> None:
+    del learning
+    disrupted = [{"key": "karpenter.sh/disrupted", "effect": "NoSchedule"}]
+    kinds = ("reclaimed", "consolidated", "kept")
+    nodes = [objects.node(f"{kind}-0", labels=_SPOT | {_TYPE: kind}) for kind in kinds]
+    fake.add_nodes(api, nodes[:2])  # not for the fixture to remove: the test does
+    add_nodes(nodes[2])
+    service = Tradewind(plane.workspace, role_kubeconfig, name=next_name("learner"), switches=["--learn"])
+    try:
+        service.wait_metric("tradewind_learned_rates_writes_total", 1, result="written")
+        api.create(spot_interrupted("reclaimed-0"))
+        for kind in ("consolidated", "reclaimed"):
+            api.patch(f"/api/v1/nodes/{kind}-0", {"spec": {"taints": disrupted}})
+        service.wait_metric("tradewind_interruptions_total", 1)
+        fake.remove_nodes(api, ["consolidated-0", "reclaimed-0"])
+        service.wait_metric("tradewind_learned_rates_writes_total", 2, result="written")
+        assert service.stop() == 0
+        assert round(remembered(api)["reclaimed"]) == 1
+        assert round(remembered(api).get("consolidated", 0)) == 0
+    finally:
+        service.stop()
+
+
+def spot_interrupted(node: str) -> dict[str, Any]:
+    """As Karpenter's AWS provider writes it."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"generateName": f"{node}.", "namespace": "default"},
+        "involvedObject": {"apiVersion": "v1", "kind": "Node", "name": node},
+        "type": "Warning",
+        "reason": "SpotInterrupted",
+        "message": "Spot interruption warning was triggered",
+        "source": {"component": "karpenter"},
+    }

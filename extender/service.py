@@ -19,6 +19,7 @@ from extender.verbs import Verbs
 from tradewind.explain.decisions import Decisions
 from tradewind.kube.client import Client
 from tradewind.kube.leader import Leader
+from tradewind.market.karpenter import interrupted_by_events
 from tradewind.market.learning import LEASE, MarketLearning
 from tradewind.runtime import identity
 from tradewind.runtime.assembly import Assembly
@@ -90,6 +91,7 @@ class Service:
             parts.cache,
             parts.market_memory("--learn"),
             parts.market_metrics,
+            interrupted=interrupted_by_events(Client(parts.api("--learn"))),
             offer=self._parts.feed.offer,
             leading=lambda: leader.leading,
         )

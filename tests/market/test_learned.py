@@ -117,6 +117,8 @@ def test_half_is_forgotten_in_each_half_life() -> None:
         pytest.param([State.STAYING, State.WARNED, None], 1, id="warned, then gone: once"),
         pytest.param([State.WARNED, State.STAYING, None], 1, id="a warning taken back, then gone: once"),
         pytest.param([State.STAYING, State.LEAVING, None], 0, id="scaled down"),
+        pytest.param([State.STAYING, State.DISRUPTED, None], 0, id="consolidated"),
+        pytest.param([State.DISRUPTED, State.WARNED, None], 1, id="disrupted, because interrupted"),
         pytest.param([State.LEAVING, State.WARNED, None], 1, id="cordoned, then reclaimed"),
         pytest.param([State.STAYING, State.STAYING], 0, id="still there"),
     ],

@@ -8,8 +8,10 @@ import pytest
 from tests.builders import NodeBuilder, node
 from tradewind.cluster.cache import Cache
 from tradewind.errors import ApiError, ConflictError, NotFoundError
+from tradewind.market import karpenter as market_karpenter
 from tradewind.market import learning as market_learning
 from tradewind.market import recall as market_recall
+from tradewind.market.karpenter import Disruptions, interrupted_by_events
 from tradewind.market.learned import decode
 from tradewind.market.learning import MarketLearning
 from tradewind.market.market import Market
@@ -73,6 +75,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
     monkeypatch.setattr(market_learning, "time", clock)
     monkeypatch.setattr(market_recall, "time", clock)
+    monkeypatch.setattr(market_karpenter, "time", clock)
     return clock
 
 
@@ -93,8 +96,15 @@ class Replica:
         self.cache = Cache(self.market.offer_of)
         self.metrics = MarketMetrics()
         memory = MarketMemory(self.maps, "here", self.metrics)
+        self.events: set[str] = set()  # nodes of which Karpenter says that they are interrupted
         self.learning = MarketLearning(
-            self.market, self.cache, memory, self.metrics, offer=lambda: None, leading=lambda: self.leads
+            self.market,
+            self.cache,
+            memory,
+            self.metrics,
+            interrupted=lambda: set(self.events),
+            offer=lambda: None,
+            leading=lambda: self.leads,
         )
 
     def spend(self, hours: float) -> None:
@@ -289,3 +299,82 @@ def test_a_memory_that_makes_no_sense_is_replaced(clock: Clock, maps: ConfigMaps
     replica.spend(1)
     assert maps.data is not None
     assert decode(maps.data["rates.json"]).pools
+
+
+def counted(replica: Replica) -> float:
+    return replica.metrics.registry.get_sample_value("tradewind_interruptions_total") or 0
+
+
+@pytest.mark.parametrize("terms", ["spot", "on-demand"])
+@pytest.mark.parametrize("shuts_down", [False, True])
+def test_consolidation_drift_and_expiry_are_no_interruptions(
+    terms: str, shuts_down: bool, clock: Clock, maps: ConfigMaps
+) -> None:
+    del maps
+    replica = filled(Replica(clock))
+    chosen = node("chosen").label("karpenter.sh/capacity-type", terms)
+    looks = [chosen, chosen.taint("karpenter.sh/disrupted")]
+    if shuts_down:
+        looks.append(looks[-1].taint("node.cloudprovider.kubernetes.io/shutdown"))
+    for look in looks:
+        replica.cache.apply_node(look.build())
+        replica.spend(0.25)
+    replica.cache.remove_node("chosen")
+    replica.spend(1)
+    assert counted(replica) == 0
+
+
+@pytest.mark.parametrize("gone", [False, True])
+def test_an_interruption_that_karpenter_handles_counts_once(
+    gone: bool, clock: Clock, maps: ConfigMaps
+) -> None:
+    """Also where its Event is seen only after the node has gone."""
+    del maps
+    replica = filled(Replica(clock))
+    replica.cache.apply_node(spot("n-0").taint("karpenter.sh/disrupted").build())
+    replica.learning.run()
+    if gone:
+        replica.cache.remove_node("n-0")
+        replica.learning.run()
+    replica.events.add("n-0")
+    replica.spend(1)
+    replica.cache.remove_node("n-0")
+    replica.spend(1)
+    assert counted(replica) == 1
+
+
+def test_without_the_right_to_read_events_karpenters_nodes_do_not_count(
+    clock: Clock, maps: ConfigMaps, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    del maps
+
+    def refuse() -> set[str]:
+        raise ApiError("listing Events: 403 Forbidden")
+
+    replica = filled(Replica(clock))
+    monkeypatch.setattr(replica.learning, "_disruptions", Disruptions(refuse))
+    replica.cache.apply_node(spot("n-0").taint("karpenter.sh/disrupted").build())
+    replica.spend(2)
+    replica.cache.remove_node("n-0")
+    replica.spend(1)
+    assert counted(replica) == 0
+    assert caplog.text.count("403 Forbidden") == 1
+
+
+class Events:
+    """Answers as the API server does, and keeps what was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def get(self, path: str) -> bytes:
+        self.asked.append(path)
+        name = "n-7" if "SpotInterrupted" in path else "n-8"
+        return json.dumps({"kind": "EventList", "items": [{"involvedObject": {"name": name}}]}).encode()
+
+
+def test_the_events_that_tell_are_those_of_interruptions() -> None:
+    events = Events()
+    assert interrupted_by_events(cast("Any", events))() == {"n-7", "n-8"}
+    path = "/api/v1/namespaces/default/events?fieldSelector=involvedObject.kind%3DNode%2Creason%3D"
+    assert events.asked == [path + "SpotInterrupted", path + "InstanceUnhealthy"]

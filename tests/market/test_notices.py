@@ -1,7 +1,7 @@
 import pytest
 
 from tests.builders import NodeBuilder, node
-from tradewind.market.notices import Notice, leaves_by_choice, notice_of
+from tradewind.market.notices import Cause, Notice, leaves_by_choice, notice_of
 
 
 def tainted(key: str) -> NodeBuilder:
@@ -13,41 +13,56 @@ def condition(**fields: str) -> NodeBuilder:
 
 
 @pytest.mark.parametrize(
-    ("key", "interruption"),
+    ("key", "cause"),
     [
-        ("aws-node-termination-handler/spot-itn", True),
-        ("aws-node-termination-handler/rebalance-recommendation", False),
-        ("aws-node-termination-handler/asg-lifecycle-termination", False),
-        ("karpenter.sh/disrupted", True),
-        ("karpenter.sh/disruption", True),
-        ("cloud.google.com/impending-node-termination", True),
-        ("remediator.aks.microsoft.com/unschedulable", True),
-        ("remediator.kubernetes.azure.com/unschedulable", True),
+        ("aws-node-termination-handler/spot-itn", Cause.INTERRUPTION),
+        ("aws-node-termination-handler/rebalance-recommendation", Cause.CHOICE),
+        ("aws-node-termination-handler/asg-lifecycle-termination", Cause.CHOICE),
+        ("karpenter.sh/disrupted", Cause.KARPENTER),
+        ("karpenter.sh/disruption", Cause.KARPENTER),
+        ("cloud.google.com/impending-node-termination", Cause.INTERRUPTION),
+        ("remediator.aks.microsoft.com/unschedulable", Cause.INTERRUPTION),
+        ("remediator.kubernetes.azure.com/unschedulable", Cause.INTERRUPTION),
     ],
 )
-def test_taints_of_the_usual_handlers(key: str, interruption: bool) -> None:
-    assert notice_of(tainted(key).build()) == Notice(key, interruption)
+def test_taints_of_the_usual_handlers(key: str, cause: Cause) -> None:
+    assert notice_of(tainted(key).build()) == Notice(key, cause)
 
 
 @pytest.mark.parametrize(
-    "warned",
+    ("warned", "cause"),
     [
-        pytest.param(condition(type="PreemptScheduled", status="True"), id="AKS, by type"),
         pytest.param(
-            condition(type="VMEventScheduled", status="True", reason="PreemptScheduled"), id="AKS, by reason"
+            condition(type="PreemptScheduled", status="True"), Cause.INTERRUPTION, id="AKS, by type"
+        ),
+        pytest.param(
+            condition(type="VMEventScheduled", status="True", reason="PreemptScheduled"),
+            Cause.INTERRUPTION,
+            id="AKS, by reason",
         ),
         pytest.param(
             condition(
                 type="Ready", status="False", reason="KubeletNotReady", message="node is shutting down"
             ),
+            Cause.SHUTDOWN,
             id="a kubelet on its way out",
         ),
     ],
 )
-def test_conditions(warned: NodeBuilder) -> None:
+def test_conditions(warned: NodeBuilder, cause: Cause) -> None:
     notice = notice_of(warned.build())
     assert notice is not None
-    assert notice.interruption
+    assert notice.cause is cause
+
+
+def test_the_sign_that_tells_most_counts() -> None:
+    keys = ["node.cloudprovider.kubernetes.io/shutdown", "karpenter.sh/disrupted"]
+    taints = [{"key": key, "effect": "NoSchedule"} for key in keys]
+    assert notice_of(node("n").field("spec", "taints", value=taints).build()) == (keys[1], Cause.KARPENTER)
+    taints.append({"key": "aws-node-termination-handler/spot-itn", "effect": "NoSchedule"})
+    notice = notice_of(node("n").field("spec", "taints", value=taints).build())
+    assert notice is not None
+    assert notice.cause is Cause.INTERRUPTION
 
 
 @pytest.mark.parametrize(

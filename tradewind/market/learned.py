@@ -32,6 +32,7 @@ _HOUR_SECONDS = 3600.0
 class State(StrEnum):
     STAYING = "staying"
     WARNED = "warned"  # its interruption is counted already
+    DISRUPTED = "disrupted"  # by Karpenter; no interruption unless Karpenter says so
     LEAVING = "leaving"  # somebody wants it to go; that is no interruption
 
 
@@ -168,6 +169,7 @@ class PoolMemory(msgspec.Struct, rename="camel", omit_defaults=True):
     staying: list[str] = []
     warned: list[str] = []
     leaving: list[str] = []
+    disrupted: list[str] = []
 
     @property
     def pool(self) -> Pool:

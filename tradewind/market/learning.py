@@ -1,4 +1,4 @@
-"""Watches nodes come and go, and tells the market how often those of a pool are taken away."""
+"""Watches nodes come and go, and tells the market how often those of a pool are interrupted."""
 
 import logging
 import time
@@ -7,6 +7,7 @@ from collections.abc import Callable
 from tradewind.cluster.cache import Cache
 from tradewind.cluster.table import NodeTable
 from tradewind.errors import ApiError
+from tradewind.market.karpenter import Disruptions, Interrupted
 from tradewind.market.learned import Learner
 from tradewind.market.market import Market
 from tradewind.market.memory import MarketMemory
@@ -34,16 +35,18 @@ class MarketLearning:
         memory: MarketMemory,
         metrics: MarketMetrics,
         *,
+        interrupted: Interrupted,
         offer: Callable[[], None],
         leading: Callable[[], bool],
     ) -> None:
-        """`offer` brings what the market has learned into the cluster state."""
+        """`offer` brings what the market has learned into the cluster state; `interrupted` asks Karpenter."""
         self._offer = offer
         self._leading = leading
         self._market = market
         self._cache = cache
         self._memory = memory
         self._metrics = metrics
+        self._disruptions = Disruptions(interrupted)
         self._recall = MarketRecall(market, memory, offer)
         self._learner: Learner | None = None  # while it leads, and has read what was kept
         self._seen: NodeTable | None = None
@@ -71,7 +74,7 @@ class MarketLearning:
         now = time.monotonic()
         learner.half_life_hours = self._market.settings.learned.half_life_hours
         nodes = self._cache.snapshot().nodes.cluster.table
-        if nodes is not self._seen or now >= self._next_look:
+        if nodes is not self._seen or now >= self._next_look or self._disruptions.due:
             self._seen, self._next_look = nodes, now + _LOOK_SECONDS
             if self._look(learner, nodes):
                 self._next_write = min(self._next_write, now + _WRITE_AFTER_NEWS_SECONDS)
@@ -86,26 +89,26 @@ class MarketLearning:
         except ApiError as error:
             if time.monotonic() >= self._next_look:
                 self._next_look = time.monotonic() + _LOOK_SECONDS
-                _log.warning("nothing is learned before it is known what was learned already: %s", error)
+                _log.warning("not learning until the learned rates can be read: %s", error)
             return None
         learner = Learner(self._market.settings.learned.half_life_hours)
         if memory is not None:
             learner.restore(memory)
-            _log.info("remembered the interruptions of %d pools", len(memory.pools))
+            _log.info("resumed the learned rates of %d pools", len(memory.pools))
         self._learner = learner
         self._next_look = 0.0
         self._next_write = time.monotonic() + _WRITE_AFTER_NEWS_SECONDS
         return learner
 
     def _look(self, learner: Learner, nodes: NodeTable) -> bool:
-        """Whether an interruption was news."""
-        sightings = self._market.sightings(nodes.nodes)
+        """Whether there was a new interruption."""
+        sightings = self._disruptions.resolve(self._market.sightings(nodes.nodes))
         news = learner.observe(time.time(), sightings)
         self._market.learn(learner.evidence)
         if news:
             self._offer()
             self._metrics.interruptions.inc(news)
-            _log.info("%d nodes are being taken away, or were", news)
+            _log.info("recorded %d interruptions", news)
         return news > 0
 
     def _keep(self, learner: Learner) -> None:
@@ -113,7 +116,7 @@ class MarketLearning:
         try:
             kept = self._memory.read()
         except ApiError as error:
-            _log.warning("what was learned is not kept for now: %s", error)
+            _log.warning("learned rates not written, will retry: %s", error)
             self._metrics.memory_writes.labels("failed").inc()
             return
         if kept is not None:

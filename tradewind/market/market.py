@@ -14,7 +14,7 @@ from tradewind.cluster.snapshot import Floats, Offer
 from tradewind.market.coverage import Coverage, missing_hint, region_hint
 from tradewind.market.facts import Facts, Listing, facts_of
 from tradewind.market.learned import Evidence, Sighting, State
-from tradewind.market.notices import leaves_by_choice
+from tradewind.market.notices import Cause, leaves_by_choice
 from tradewind.market.pools import Pool
 from tradewind.market.quotes import GUESSED, LARGEST, Origin, Origins, Quote, Refusals
 from tradewind.market.settings import MarketSettings
@@ -184,6 +184,12 @@ class Market:
 
 
 def _sighting(facts: Facts) -> Sighting:
-    if facts.notice is not None:
-        return Sighting(facts.pool, State.WARNED if facts.notice.interruption else State.LEAVING)
-    return Sighting(facts.pool, State.LEAVING if leaves_by_choice(facts.node) else State.STAYING)
+    cause = facts.notice.cause if facts.notice else None
+    by_choice = leaves_by_choice(facts.node)
+    if cause is Cause.INTERRUPTION:
+        return Sighting(facts.pool, State.WARNED)
+    if cause is Cause.KARPENTER:
+        return Sighting(facts.pool, State.DISRUPTED)
+    if cause is Cause.SHUTDOWN and facts.pool.spot and not by_choice:
+        return Sighting(facts.pool, State.WARNED)
+    return Sighting(facts.pool, State.LEAVING if cause or by_choice else State.STAYING)

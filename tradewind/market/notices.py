@@ -1,42 +1,53 @@
-"""Signs on a node that it is about to be taken away."""
+"""Signs on a node that it is about to go."""
 
+from enum import StrEnum
 from typing import NamedTuple
 
 from tradewind.cluster.objects import SHUTDOWN, Node
 
 
+class Cause(StrEnum):
+    INTERRUPTION = "interruption"  # the provider takes it
+    KARPENTER = "karpenter"  # the same taint for interruption, consolidation, drift and expiry
+    SHUTDOWN = "shutdown"  # the machine stops; nobody says why
+    CHOICE = "choice"  # somebody wants fewer nodes, or it may come to nothing
+
+
 class Notice(NamedTuple):
     sign: str  # the taint or condition
-    interruption: bool  # and not somebody's choice to run fewer nodes
+    cause: Cause
 
 
-# Taint keys. Karpenter uses one taint for reclaimed and for consolidated nodes; pods must go either way.
 _TAINTS = {
-    "aws-node-termination-handler/spot-itn": True,
-    "aws-node-termination-handler/scheduled-maintenance": True,
-    "aws-node-termination-handler/rebalance-recommendation": False,  # a warning that may come to nothing
-    "aws-node-termination-handler/asg-lifecycle-termination": False,  # scaled in
-    "karpenter.sh/disrupted": True,
-    "karpenter.sh/disruption": True,  # before Karpenter 1.0
-    "cloud.google.com/impending-node-termination": True,
-    "remediator.aks.microsoft.com/unschedulable": True,
-    "remediator.kubernetes.azure.com/unschedulable": True,
-    "node.cloudprovider.kubernetes.io/shutdown": True,
+    "aws-node-termination-handler/spot-itn": Cause.INTERRUPTION,
+    "aws-node-termination-handler/scheduled-maintenance": Cause.INTERRUPTION,
+    "cloud.google.com/impending-node-termination": Cause.INTERRUPTION,
+    "remediator.aks.microsoft.com/unschedulable": Cause.INTERRUPTION,
+    "remediator.kubernetes.azure.com/unschedulable": Cause.INTERRUPTION,
+    "karpenter.sh/disrupted": Cause.KARPENTER,
+    "karpenter.sh/disruption": Cause.KARPENTER,  # before Karpenter 1.0
+    "node.cloudprovider.kubernetes.io/shutdown": Cause.SHUTDOWN,
+    "aws-node-termination-handler/rebalance-recommendation": Cause.CHOICE,  # a warning, often of nothing
+    "aws-node-termination-handler/asg-lifecycle-termination": Cause.CHOICE,  # scaled in
 }
 
 # Conditions or their reasons: of AKS' node problem detector, and of a kubelet on its way out, as on GKE.
-_CONDITIONS = ("PreemptScheduled", "TerminateScheduled", "RedeployScheduled", SHUTDOWN)
+_CONDITIONS = {
+    "PreemptScheduled": Cause.INTERRUPTION,
+    "TerminateScheduled": Cause.INTERRUPTION,
+    "RedeployScheduled": Cause.INTERRUPTION,
+    SHUTDOWN: Cause.SHUTDOWN,
+}
 
 _SCALED_DOWN = ("ToBeDeletedByClusterAutoscaler", "DeletionCandidateOfClusterAutoscaler")
+_TELLING = tuple(Cause)
 
 
 def notice_of(node: Node) -> Notice | None:
-    for taint in node.taints:
-        interruption = _TAINTS.get(taint.key)
-        if interruption is not None:
-            return Notice(taint.key, interruption)
-    sign = next((condition for condition in node.conditions if condition in _CONDITIONS), None)
-    return Notice(sign, interruption=True) if sign else None
+    """Of several signs the one that tells most: a machine that Karpenter gives back shuts down as well."""
+    signs = [Notice(taint.key, cause) for taint in node.taints if (cause := _TAINTS.get(taint.key))]
+    signs += [Notice(name, cause) for name in node.conditions if (cause := _CONDITIONS.get(name))]
+    return min(signs, key=lambda notice: _TELLING.index(notice.cause), default=None)
 
 
 def leaves_by_choice(node: Node) -> bool:

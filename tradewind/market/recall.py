@@ -44,7 +44,7 @@ class MarketRecall:
             memory = self._memory.read()
         except ApiError as error:
             if str(error) != self._trouble:
-                _log.warning("what others have learned is not known for now: %s", error)
+                _log.warning("learned rates cannot be read, the last known stay in force: %s", error)
             self._trouble = str(error)
             return None
         self._trouble = ""
