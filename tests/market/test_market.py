@@ -46,7 +46,7 @@ def terms(market: Market, built: NodeBuilder) -> tuple[Offer, Origins]:
 
 def test_the_order_of_trust() -> None:
     market = Market(table=_TABLE)
-    market.quote({"price": {"a": 0.5, "b": 0.6}, "interruption_rate": {"b": 0.3}})
+    market.quote({"price": {"a": 0.05, "b": 0.6}, "interruption_rate": {"b": 0.3}})
     annotated = typed("a").price(0.02)
     assert terms(market, annotated) == (
         Offer(0.02, 0.035, 0.15, durable=False),

@@ -59,10 +59,20 @@ def market(listed: str = "", factor: float | None = 3.0) -> Market:
             id="a small one with much core and little memory",
         ),
         pytest.param(
-            "", {"a": 1.0, "b": 9.0}, [typed("a"), typed("b")], 1.0, Origin.PROMETHEUS, id="of two nobody knows"
+            "",
+            {"a": 1.0, "b": 9.0},
+            [typed("a"), typed("b")],
+            1.0,
+            Origin.PROMETHEUS,
+            id="of two nobody knows",
         ),
         pytest.param(
-            "c5d.18xlarge,on-demand,3\n", {}, [typed("a").price(8.9)], 8.9, Origin.NODE, id="within the factor"
+            "c5d.18xlarge,on-demand,3\n",
+            {},
+            [typed("a").price(8.9)],
+            8.9,
+            Origin.NODE,
+            id="within the factor",
         ),
         pytest.param(
             "c5d.18xlarge,on-demand,3\n", {}, [typed("a").price(9.1)], 3, Origin.TABLE, id="beyond the factor"
@@ -104,7 +114,10 @@ def test_it_is_said_once_counted_and_explained(caplog: pytest.LogCaptureFixture)
 
 def test_the_factor_is_configured() -> None:
     for factor, expected in ((3.0, 3.0), (4.0, 9.1), (None, 9.1)):
-        assert market("c5d.18xlarge,on-demand,3\n", factor).offer_of(typed("a").price(9.1).build()).price == expected
+        assert (
+            market("c5d.18xlarge,on-demand,3\n", factor).offer_of(typed("a").price(9.1).build()).price
+            == expected
+        )
 
 
 def test_nothing_known_is_nothing_implausible() -> None:

@@ -15,6 +15,7 @@ from tradewind.market.coverage import Coverage, missing_hint, region_hint
 from tradewind.market.facts import Facts, Listing, facts_of
 from tradewind.market.learned import Evidence, Sighting, State
 from tradewind.market.notices import Cause, leaves_by_choice
+from tradewind.market.plausibility import Implausible
 from tradewind.market.pools import Pool
 from tradewind.market.quotes import GUESSED, LARGEST, Origin, Origins, Quote, Refusals
 from tradewind.market.settings import MarketSettings
@@ -35,7 +36,7 @@ class Market:
         self.changed_at: dict[str, float] = {}  # source to seconds since 1970 of its last word
         self._facts: dict[str, Facts] = {}
         self._origins: dict[str, Codes] = {}
-        self._implausible: dict[str, Implausible] = {}
+        self._implausible: dict[str, Implausible] = {}  # prices that are not used, by node
         self._sources = Sources()
         self._replacing = threading.Lock()
         # What came out for nodes of which the same is known, and from which sources.
@@ -89,9 +90,7 @@ class Market:
         if settled is None:
             settled = memo[1][key] = sources.settle([facts], sources.told([facts])).first()
         self._origins[node.name] = settled.origins
-        if settled.implausible is not None:
-            self._implausible[node.name] = settled.implausible
-            self.refusals.doubt(settled.implausible.source, node.name, str(settled.implausible))
+        self._flag(node.name, settled.implausible)
         return settled.offer
 
     def offers(self, nodes: Sequence[Node]) -> Floats:
@@ -104,9 +103,8 @@ class Market:
         self._replace(news=False, norms=surveyed.norms, estimates=surveyed.estimates)
         terms = surveyed.settle(facts, told)
         self._origins.update(zip(names, terms.origins.T, strict=True))
-        self._implausible = {names[row]: found for row, found in terms.implausible.items()}
-        for name, found in self._implausible.items():
-            self.refusals.doubt(found.source, name, str(found))
+        for row, name in enumerate(names):
+            self._flag(name, terms.implausible.get(row))
         return terms.offers
 
     def origins(self, name: str) -> Origins:
@@ -114,7 +112,8 @@ class Market:
         if codes is None:
             return Origins()
         found = self._implausible.get(name)
-        return Origins(*(ORIGINS[code] for code in codes.tolist()), implausible=str(found) if found else "")
+        price, median_price, rate = (ORIGINS[code] for code in codes.tolist())
+        return Origins(price, median_price, rate, str(found or ""))
 
     def coverage(self) -> Mapping[str, Mapping[str, float]]:
         """Value to source to the share of nodes for which it comes from there."""
@@ -155,6 +154,13 @@ class Market:
         if facts is not before:
             self._facts[node.name] = facts
         return facts
+
+    def _flag(self, name: str, found: Implausible | None) -> None:
+        if found is None:
+            self._implausible.pop(name, None)
+        else:
+            self._implausible[name] = found
+            self.refusals.doubt(found.source, name, str(found))
 
     def _replace(self, *, news: bool = True, **changes: Any) -> None:
         with self._replacing:
