@@ -15,9 +15,10 @@ from e2e.tradewind import Tradewind
 
 _PODS = 200
 _NODES = 10
-# A pod asks for 1Gi and may take 10Gi; a node of 16Gi takes one while 10Gi are free, so 7 in all.
-_PLACES = 7
-_HUNGRY = objects.container(requests={"memory": "1Gi"}, limits={"memory": "10Gi"})
+# The limits of 8 pods add up to the 16Gi of a node; their requests would leave room for 16.
+_PLACES = 8
+_HUNGRY = objects.container(requests={"memory": "1Gi"}, limits={"memory": "2Gi"})
+_LIMITED = {"rules": {"limits": {"overcommit": {"memory": 1}}}}
 
 
 @pytest.fixture
@@ -25,10 +26,22 @@ def binding(plane: ControlPlane, role_kubeconfig: Path, api: Api) -> Iterator[Tr
     """Tradewind as a binder, with the role that the manifests add for it."""
     with fake.existing(api, manifests.component_roles("bind")):
         service = Tradewind(
-            plane.workspace, role_kubeconfig, name=next_name("tradewind"), switches=["--bind"]
+            plane.workspace,
+            role_kubeconfig,
+            name=next_name("tradewind"),
+            settings=_LIMITED,
+            switches=["--bind"],
         )
         yield service
         service.stop()
+
+
+@pytest.fixture
+def asked_only(plane: ControlPlane, role_kubeconfig: Path) -> Iterator[Tradewind]:
+    """The same without binding."""
+    service = Tradewind(plane.workspace, role_kubeconfig, name=next_name("tradewind"), settings=_LIMITED)
+    yield service
+    service.stop()
 
 
 def pods(namespace: str) -> list[Object]:
@@ -64,7 +77,7 @@ def test_not_one_place_is_given_twice(
 
 def test_without_bind_the_race_may_be_lost(
     api: Api,
-    tradewind: Tradewind,
+    asked_only: Tradewind,
     start_scheduler: StartScheduler,
     add_nodes: AddNodes,
     namespace: str,
@@ -72,7 +85,7 @@ def test_without_bind_the_race_may_be_lost(
     """Shows what bind is for; whether the race is lost is a matter of luck, so only the count is shown."""
     add_nodes(*(objects.node(f"n{i}", price=0.1 + i / 100) for i in range(_NODES)))
     api.create_all(pods(namespace))
-    asked = scheduler.extender(tradewind.url, weight=200, ignorable=True)
+    asked = scheduler.extender(asked_only.url, weight=200, ignorable=True)
     start_scheduler(scheduler.configuration(extenders=[asked]))
     outcomes.bound_nodes(api, namespace, _NODES * _PLACES, seconds=90)
     twice = overfull(api, namespace)

@@ -53,6 +53,7 @@ def only(scorer: str, weight: float = 1) -> dict[str, Any]:
 
 
 _LIMITED = objects.container(requests={"memory": "1Gi"}, limits={"memory": "64Gi"})
+_CHECKED = {"rules": {"limits": {"overcommit": {"memory": 1.5}}}}  # 24Gi of the 16Gi that a node has
 
 
 @pytest.mark.parametrize(
@@ -68,7 +69,7 @@ _LIMITED = objects.container(requests={"memory": "1Gi"}, limits={"memory": "64Gi
 def test_reason_of_each_filter_is_in_the_events(
     api: Api, serve: Serve, add_nodes: AddNodes, namespace: str, *, wanted: dict[str, Any], reason: str
 ) -> None:
-    serve({})
+    serve(_CHECKED)
     add_nodes(objects.node("a"), objects.node("b"))
     api.create(objects.pod("odd", namespace, **wanted))
     said = f"0/2 nodes are available: 2 {reason}."

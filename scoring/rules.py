@@ -3,13 +3,13 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import ClassVar, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tradewind.cluster.objects import Pod
-from tradewind.cluster.snapshot import Nodes, frozen
+from tradewind.cluster.snapshot import Amounts, Nodes, frozen
 
 Mask = NDArray[np.bool_]
 Scores = NDArray[np.float64]
@@ -29,8 +29,15 @@ class Filter(Protocol):
     def feasible(self, pod: Pod, nodes: Nodes) -> Mask: ...
 
 
+class Account(NamedTuple):
+    """What the pods on a node share: of a resource its allocatable, or for their limits a multiple of it."""
+
+    resource: str
+    overcommit: float = 0.0  # 0 is the account of the requests
+
+
 class ResourceFilter(ABC):
-    """A filter on what is free on the node. The planner keeps that account itself, by what a pod needs."""
+    """A filter on what the pods on the node leave; the planner keeps the accounts itself."""
 
     name: ClassVar[str]
     reason: ClassVar[str]
@@ -40,8 +47,12 @@ class ResourceFilter(ABC):
     def feasible(self, pod: Pod, nodes: Nodes) -> Mask: ...
 
     @abstractmethod
-    def needs(self, pod: Pod) -> Mapping[str, int]:
-        """What must be free on the node when the pod is bound, by resource."""
+    def needs(self, pod: Pod) -> Mapping[Account, int]:
+        """What the pod takes from each account, and so must find there."""
+
+    @abstractmethod
+    def left(self, account: Account, nodes: Nodes) -> Amounts:
+        """(N,) what is left on the account."""
 
 
 class Scorer(Protocol):

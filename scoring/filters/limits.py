@@ -5,26 +5,27 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from scoring.rules import Mask, ResourceFilter, everyone
-from tradewind.cluster.objects import Pod
-from tradewind.cluster.snapshot import Nodes
+from scoring.rules import Account, Mask, ResourceFilter, everyone
+from scoring.shares import allocatable
+from tradewind.cluster.objects import LIMITS, Pod
+from tradewind.cluster.snapshot import Amounts, Nodes, Supply, frozen
 
 Factor = float | bool | Literal["off"]  # YAML reads a bare `off` as false
 
 
 @dataclass(frozen=True)
 class Limits(ResourceFilter):
-    """The node can serve the pod's peak: its limit is within what is free there, times an overcommit factor.
+    """With the pod, the limits of all pods on the node stay within allocatable x overcommit.
 
-    A resource that the pod does not limit, or whose factor is off or not given, is not looked at. By default
-    only memory counts: a pod that runs out of it is killed, one that runs out of cpu is slowed down.
+    Only resources with an overcommit factor are checked, and none has one by default: Kubernetes schedules by
+    requests, and an autoscaler does not know of this rule. A pod without a limit adds nothing to the sum.
     """
 
     name: ClassVar[str] = "limits"
     reason: ClassVar[str] = "insufficient free resources for the pod's limits"
     resolvable: ClassVar[bool] = True
 
-    overcommit: Mapping[str, Factor] = field(default_factory=lambda: {"memory": 1.0})
+    overcommit: Mapping[str, Factor] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for resource, factor in self.overcommit.items():
@@ -33,23 +34,25 @@ class Limits(ResourceFilter):
 
     def feasible(self, pod: Pod, nodes: Nodes) -> Mask:
         mask = everyone(len(nodes))
-        for resource, limit in pod.limits.items():
-            factor = self.overcommit.get(resource, "off")
-            if _is_off(factor) or limit <= 0:
-                continue
-            free = nodes.free_of(resource)
-            if free is None:
-                return np.zeros(len(nodes), np.bool_)
-            mask = mask & (limit <= free * float(factor))
+        for account, limit in self.needs(pod).items():
+            mask = mask & (limit <= self.left(account, nodes))
         return mask
 
-    def needs(self, pod: Pod) -> Mapping[str, int]:
-        factors = {resource: self.overcommit.get(resource, "off") for resource in pod.limits}
+    def needs(self, pod: Pod) -> Mapping[Account, int]:
         return {
-            resource: math.ceil(limit / float(factors[resource]))
+            Account(resource, float(factor)): limit
             for resource, limit in pod.limits.items()
-            if limit > 0 and not _is_off(factors[resource])
+            if limit > 0 and not _is_off(factor := self.overcommit.get(resource, "off"))
         }
+
+    def left(self, account: Account, nodes: Nodes) -> Amounts:
+        total = nodes.of_supply(_overcommitted, account.resource, account.overcommit)
+        given = nodes.free_of(LIMITS + account.resource)  # no node has any: minus the sum of the pods' limits
+        return total if given is None else total + given
+
+
+def _overcommitted(supply: Supply, resource: str, factor: float) -> Amounts:
+    return frozen(np.floor(allocatable(supply, (resource,))[0] * factor).astype(np.int64))
 
 
 def _is_off(factor: Factor) -> bool:

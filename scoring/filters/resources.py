@@ -4,9 +4,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from scoring.rules import Mask, ResourceFilter, everyone
+from scoring.rules import Account, Mask, ResourceFilter, everyone
 from tradewind.cluster.objects import Pod
-from tradewind.cluster.snapshot import Nodes
+from tradewind.cluster.snapshot import Amounts, Nodes
 
 
 @dataclass(frozen=True)
@@ -32,5 +32,9 @@ class Resources(ResourceFilter):
             mask = mask & (free >= request)
         return mask
 
-    def needs(self, pod: Pod) -> Mapping[str, int]:
-        return {resource: request for resource, request in pod.requests.items() if request > 0}
+    def needs(self, pod: Pod) -> Mapping[Account, int]:
+        return {Account(resource): request for resource, request in pod.requests.items() if request > 0}
+
+    def left(self, account: Account, nodes: Nodes) -> Amounts:
+        free = nodes.free_of(account.resource)
+        return np.zeros(len(nodes), np.int64) if free is None else free

@@ -4,7 +4,7 @@ from scoring.filters.disk_type import DiskType
 from scoring.filters.durable_floor import DurableFloor
 from scoring.filters.limits import Limits
 from scoring.policy import Policy
-from tests.builders import PodBuilder, pod
+from tests.builders import PodBuilder, cluster_of, node, pod
 from tradewind.config import document as config
 from tradewind.config.classes import CLASS
 from tradewind.errors import ConfigurationError
@@ -51,6 +51,15 @@ def test_a_rule_that_filters_and_scores_has_one_set_of_parameters() -> None:
     policy = config.parse(_HEAD + text).policies().default
     assert (DiskType(labels=("disk",), policy="preferred"), 1.0) in policy.scorers
     assert not any(isinstance(rule, DiskType) for rule in policy.filters)
+
+
+@pytest.mark.parametrize("preset", ["cost", "balanced", "availability"])
+def test_no_preset_checks_limits(preset: str) -> None:
+    """Request 256Mi, limit 8Gi: no m5.large has that, and no autoscaler would bring a larger one."""
+    policy = config.parse(f"{_HEAD}preset: {preset}").policies().default
+    nodes = cluster_of(node(f"m5-large-{i}").cpu("2").memory("7Gi") for i in range(4)).nodes
+    wanted = pod("w").requests(memory="256Mi").limits(cpu="4", memory="8Gi").build()
+    assert policy.filter(wanted, nodes).feasible.all()
 
 
 @pytest.mark.parametrize("written", ["off", "'off'", "false"])
@@ -122,7 +131,6 @@ def test_a_class_is_laid_over_the_document_and_its_preset() -> None:
     assert {rule.name: weight for rule, weight in critical.scorers}["price"] == 5
     assert DurableFloor(min=2, share=0.5) in critical.filters
     assert {rule.name: weight for rule, weight in batch.scorers}["price"] == 6
-    assert Limits(overcommit={"memory": 1.5}) in batch.filters
 
 
 def test_a_rule_takes_its_fields_as_parameters() -> None:

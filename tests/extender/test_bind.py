@@ -14,11 +14,16 @@ from extender.metrics import ExtenderMetrics
 from extender.protocol import BindRequest
 from tests.builders import PodBuilder, node, offer_of, pod, requested
 from tradewind.cluster.cache import Cache
-from tradewind.config.document import DEFAULT
+from tradewind.config import document as config
 from tradewind.kube.client import Client
 
-# Each asks for 1Gi and may take 9Gi: a node of 16Gi takes them while 9Gi are free, so the eighth is the last.
-_HUNGRY = [pod(f"hungry-{i}").requests(memory="1Gi").limits(memory="9Gi") for i in range(12)]
+# Each requests 1Gi with a limit of 2Gi: the limits of eight add up to the 16Gi of the node.
+_HUNGRY = [pod(f"hungry-{i}").requests(memory="1Gi").limits(memory="2Gi") for i in range(12)]
+_LIMITED = """
+apiVersion: tradewind.dev/v1alpha1
+kind: TradewindConfiguration
+rules: {limits: {overcommit: {memory: 1}}}
+"""
 
 
 class Server(ThreadingHTTPServer):
@@ -80,7 +85,7 @@ class Bench:
         configuration.retries = False
         self.api = ApiClient(configuration)
         self.metrics = ExtenderMetrics()
-        self.binder = Binder(self.cache, Client(self.api), DEFAULT.policies().of, self.metrics)
+        self.binder = Binder(self.cache, Client(self.api), config.parse(_LIMITED).policies().of, self.metrics)
 
     def know(self, *pods: PodBuilder) -> None:
         for each in pods:

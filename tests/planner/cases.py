@@ -17,7 +17,12 @@ from tradewind.planner.reasons import reasons
 HOST = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"
 
-policy_of = config.DEFAULT.policies().of
+_DOCUMENT = """
+apiVersion: tradewind.dev/v1alpha1
+kind: TradewindConfiguration
+rules: {limits: {overcommit: {memory: 1}}}
+"""
+policy_of = config.parse(_DOCUMENT).policies().of
 
 
 def filled(nodes: Iterable[NodeBuilder], pods: Iterable[PodBuilder]) -> Cache:

@@ -53,3 +53,13 @@ def test_a_gang_says_how_many_it_needs() -> None:
 
 def test_a_cluster_without_nodes_says_so() -> None:
     assert planned([], [_start()]).unplaced == {"default/p": "the cluster has no node"}
+
+
+def test_limits_add_up_on_a_node() -> None:
+    """Requests of 3 x 1Gi would fit into 8Gi, limits of 3 x 4Gi do not."""
+    found = planned(
+        [node("n").memory("8Gi")], copies(pod("p").requests(memory="1Gi").limits(memory="4Gi"), "p", 3)
+    )
+    assert len(found.placements) == 2
+    (reason,) = found.unplaced.values()
+    assert "limits: memory: " in reason

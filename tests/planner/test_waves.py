@@ -139,19 +139,6 @@ def test_the_first_of_a_kind_that_wants_to_be_together_come_together() -> None:
     assert _waves(planned(_zones(1), copies(start, "p", 6))) == [6]
 
 
-def test_a_pod_with_a_high_limit_comes_before_those_that_take_the_room() -> None:
-    """8 GiB: the limit finds 8 - 0 free first, and would find 2 after the others."""
-    high = pod("high").requests(memory="1Gi").limits(memory="6Gi")
-    plain = copies(pod("p").requests(memory="2Gi"), "p", 3)
-    found = planned([node("n").memory("8Gi")], [*plain, high])
-    assert {each.pod: each.wave for each in found.placements} == {
-        "default/high": 0,
-        "default/p-1": 0,
-        "default/p-2": 1,
-        "default/p-3": 1,
-    }
-
-
 def test_spot_nodes_come_after_the_durable_ones_that_a_floor_asks_for() -> None:
     nodes = [node("d").cpu("1").price(9), node("s").cpu("8").label("karpenter.sh/capacity-type", "spot")]
     start = (

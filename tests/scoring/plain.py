@@ -112,7 +112,8 @@ def resources(pod: Pod, place: Place) -> bool:
 
 
 def limits(pod: Pod, place: Place) -> bool:
-    return pod.limits.get("memory", 0) <= 0 or pod.limits["memory"] <= place.free("memory")
+    wanted, placed = (sum(each.limits.get("memory", 0) for each in pods) for pods in ([pod], place.pods))
+    return wanted <= 0 or wanted + placed <= 1.5 * place.total("memory")
 
 
 SCORERS: Mapping[str, Callable[[Pod, Sequence[Place]], list[float]]] = {

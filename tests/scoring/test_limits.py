@@ -3,24 +3,28 @@ import pytest
 from scoring.filters.limits import Factor, Limits
 from tests.builders import PodBuilder, cluster_of, node, pod
 
-# 4 cores and 16Gi, of which 3 cores and 10Gi are left.
-_NODES = cluster_of([node("n")], [pod("a").requests(cpu="1", memory="6Gi").on("n")]).nodes
+# 4 cores and 16Gi. Limits of 6Gi are there; requests of 12Gi do not matter, nor does a pod that has finished.
+_PLACED = [
+    pod("a").requests(cpu="1", memory="6Gi").limits(memory="6Gi").on("n"),
+    pod("b").requests(memory="6Gi").on("n"),
+    pod("c").limits(memory="16Gi").on("n").phase("Succeeded"),
+]
+_NODES = cluster_of([node("n")], _PLACED).nodes
 
 
 @pytest.mark.parametrize(
     ("wanted", "overcommit", "fits"),
     [
-        pytest.param(
-            pod("w").limits(memory="10Gi"), {"memory": 1}, True, id="a limit of exactly what is free"
-        ),
+        pytest.param(pod("w").limits(memory="10Gi"), {"memory": 1}, True, id="6Gi + 10Gi = 16Gi"),
         pytest.param(pod("w").limits(memory="10241Mi"), {"memory": 1}, False, id="a mebibyte more"),
-        pytest.param(pod("w").limits(memory="15Gi"), {"memory": 1.5}, True, id="10Gi x 1.5"),
-        pytest.param(pod("w").limits(memory="16Gi"), {"memory": 1.5}, False, id="more than 10Gi x 1.5"),
+        pytest.param(pod("w").limits(memory="18Gi"), {"memory": 1.5}, True, id="6Gi + 18Gi = 16Gi x 1.5"),
+        pytest.param(pod("w").limits(memory="19Gi"), {"memory": 1.5}, False, id="more than 16Gi x 1.5"),
         pytest.param(pod("w").limits(memory="99Gi"), {"memory": "off"}, True, id="off"),
         pytest.param(pod("w").limits(memory="99Gi"), {"memory": False}, True, id="off as YAML reads it"),
         pytest.param(pod("w").limits(cpu="64"), {"memory": 1}, True, id="a resource without a factor"),
-        pytest.param(pod("w").limits(cpu="4"), {"cpu": 1}, False, id="cpu where asked for"),
-        pytest.param(pod("w").requests(memory="9Gi"), {"memory": 0.1}, True, id="a pod without limits"),
+        pytest.param(pod("w").limits(cpu="4"), {"cpu": 1}, True, id="nothing else limits cpu"),
+        pytest.param(pod("w").limits(cpu="5"), {"cpu": 1}, False, id="more than the node has"),
+        pytest.param(pod("w").requests(memory="4Gi"), {"memory": 0.1}, True, id="a pod without limits"),
         pytest.param(
             pod("w").limits({"example.com/gpu": "1"}), {"example.com/gpu": 1}, False, id="what no node has"
         ),
@@ -31,7 +35,7 @@ _NODES = cluster_of([node("n")], [pod("a").requests(cpu="1", memory="6Gi").on("n
             .field("spec", "initContainers", 0, "resources", "limits", value={"memory": "5Gi"}),
             {"memory": 1},
             False,
-            id="sidecars count: 6Gi + 5Gi",
+            id="sidecars count: 6Gi + 6Gi + 5Gi",
         ),
         pytest.param(
             pod("w").limits(memory="9Gi").overhead(memory="2Gi"), {"memory": 1}, False, id="overhead counts"
@@ -42,9 +46,20 @@ def test_limits(wanted: PodBuilder, overcommit: dict[str, Factor], fits: bool) -
     assert Limits(overcommit=overcommit).feasible(wanted.build(), _NODES).tolist() == [fits]
 
 
-def test_by_default_memory_counts_and_cpu_does_not() -> None:
-    assert Limits().feasible(pod("w").limits(cpu="64").build(), _NODES).all()
-    assert not Limits().feasible(pod("w").limits(memory="11Gi").build(), _NODES).any()
+def test_nothing_is_checked_by_default() -> None:
+    wanted = pod("w").limits(cpu="64", memory="99Gi").build()
+    assert Limits().feasible(wanted, _NODES).all()
+
+
+def test_pods_that_come_and_go_change_the_sum() -> None:
+    """6Gi are there, and with 8Gi more 2Gi are left."""
+    rule = Limits(overcommit={"memory": 1})
+    snapshot = cluster_of([node("n")], _PLACED)
+    wanted = pod("w").limits(memory="3Gi").build()
+    more = snapshot.with_pods([pod("more").limits(memory="8Gi").on("n").build()])
+    assert rule.feasible(wanted, snapshot.nodes).tolist() == [True]
+    assert rule.feasible(wanted, more.nodes).tolist() == [False]
+    assert rule.feasible(wanted, more.without([_PLACED[0].build()]).nodes).tolist() == [True]
 
 
 @pytest.mark.parametrize("factor", [0, -1, float("nan"), float("inf"), True])

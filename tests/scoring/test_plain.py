@@ -13,9 +13,14 @@ from tests.scoring.drawn import UNHURRIED
 from tradewind.cluster.cache import Cache
 from tradewind.cluster.objects import Node, Pod
 from tradewind.cluster.snapshot import Nodes, Offer
-from tradewind.config.document import DEFAULT
+from tradewind.config.document import parse
 
-_POLICY = DEFAULT.policies().default
+_DOCUMENT = """
+apiVersion: tradewind.dev/v1alpha1
+kind: TradewindConfiguration
+rules: {limits: {overcommit: {memory: 1.5}}}
+"""
+_POLICY = parse(_DOCUMENT).policies().default
 _NODE_NAMES = ("a", "b", "c", "d")
 
 _DURABLE = Offer(0.192, 0.192, 0.01, durable=True)

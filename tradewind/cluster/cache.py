@@ -424,6 +424,6 @@ class Cache:
         row = self._row_of.get(pod.node_name)
         if row is not None:
             self._moved = True
-            for resource, value in pod.requests.items():
+            for resource, value in pod.counted.items():
                 resource_row = self._resource_row(resource)  # may replace the arrays: look them up after
                 self._requested[resource_row, row] += sign * value

@@ -33,6 +33,9 @@ ANNOTATION_PREFIX = "tradewind.dev/"
 # Among the pods of a ReplicaSet, those with the lowest cost are deleted first; 0 where there is none.
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 
+# Before a resource's name, its limits rather than its requests: as a ResourceQuota names them.
+LIMITS = "limits."
+
 # The kubelet says so in the message of its condition Ready, when the machine is being stopped.
 SHUTDOWN = "NodeShutdown"
 
@@ -70,6 +73,7 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
     annotations: Mapping[str, str]  # only tradewind.dev/... and DELETION_COST
     requests: Mapping[str, int]  # cpu in millicores, all others in whole units; "pods" is always 1
     limits: Mapping[str, int]  # the same units; what is not limited is left out
+    counted: Mapping[str, int] = {}  # on its node: the requests, and the limits as LIMITS + resource
     node_name: str = ""
     priority: int = 0
     priority_class: str = ""
@@ -240,6 +244,7 @@ def _read_alike(metadata: Metadata, spec: PodSpec, status: PodStatus, ports: fro
         annotations=_NO_ANNOTATIONS,
         requests=sizes.requests,
         limits=sizes.limits,
+        counted={**sizes.requests, **{LIMITS + name: limit for name, limit in sizes.limits.items()}},
         priority=spec.priority or 0,
         priority_class=sys.intern(spec.priority_class_name or ""),
         owner=owner,

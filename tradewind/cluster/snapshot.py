@@ -208,7 +208,7 @@ class Snapshot:
             node_row = row_of[pod.node_name]
             if node_row not in free:
                 free[node_row] = columns.free[:, node_row].copy()
-            for resource, amount in pod.requests.items():
+            for resource, amount in pod.counted.items():
                 row = resource_rows.get(resource)  # None: no node has any, no rule asks
                 if row is not None:
                     free[node_row][row] -= by * amount

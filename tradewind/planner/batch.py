@@ -5,13 +5,23 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
+
 from scoring.policy import Policy
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Snapshot
 from tradewind.planner import hints
 from tradewind.planner.hints import Hints, workload
 from tradewind.planner.problem import Problem
-from tradewind.planner.terms import Group, own_terms, pod_classes, pod_filters, prices, worth
+from tradewind.planner.terms import (
+    Group,
+    other_accounts,
+    own_terms,
+    pod_classes,
+    pod_filters,
+    prices,
+    worth,
+)
 from tradewind.planner.ties import gangs, relations
 
 PolicyOf = Callable[[Pod], Policy]
@@ -117,9 +127,10 @@ def _problem(
     mask[used] = True
     price = prices(nodes)
     classes = pod_classes(groups, nodes, price, staying, placed)
+    others = other_accounts(groups)
     return Problem(
         node_names=tuple(nodes.names),
-        free=nodes.free,
+        free=np.vstack([nodes.free, *(rule.left(account, nodes) for account, rule in others.items())]),
         price=price,
         in_use=mask,
         durable=nodes.durable,

@@ -75,14 +75,12 @@ class _Binding:
     def __init__(self, problem: Problem, assignment: Assignment, *, as_listed: bool = False) -> None:
         self._state = State(problem)
         self._depth = depths(problem)
-        # Who needs most beyond its request, for its limit, comes first and finds the most free.
-        self._slack = [int((each.needs - each.requests).max(initial=0)) for each in problem.classes]
         self._waiting: dict[int, Counter[int]] = defaultdict(Counter)  # by class, pods by row
         for (index, row), pods in assignment.items():
             self._waiting[index][row] = pods
         self._order = list(self._waiting)
         if not as_listed:
-            self._order.sort(key=lambda index: (self._depth[index], -self._slack[index]))
+            self._order.sort(key=lambda index: self._depth[index])
         self._steps: list[Step] = []
 
     def run(self, first: tuple[int, int] | None) -> list[Step]:
@@ -105,7 +103,7 @@ class _Binding:
     def _bindable(self, index: int) -> list[int]:
         """What can be bound now; of a class without ties all of it, as the engines saw to."""
         waiting = self._waiting[index]
-        if not (self._slack[index] or self._state.ties[index]):
+        if not self._state.ties[index]:
             return list(waiting.elements())
         nodes = len(self._state.problem.node_names)
         rows = list(waiting)

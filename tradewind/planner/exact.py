@@ -87,7 +87,6 @@ class _Window:
     def build(self) -> None:
         self._variables()
         self._capacities()
-        self._headroom()
         for tally in self.base.tallies:
             tally.constrain(self)
         for gang in self.problem.gangs:
@@ -125,21 +124,6 @@ class _Window:
                 if any(amount for amount, _ in taken):
                     total = sum(amount * variable for amount, variable in taken if amount)
                     self.model.add(total <= (max(free, 0) * self.opened[row] if row in self.opened else free))
-
-    def _headroom(self) -> None:
-        """Where limits count: who needs most beyond its request comes first and finds the most free."""
-        problem = self.problem
-        for row, placed in self.by_row.items():
-            for resource, free in enumerate(self.base.free[:, row].tolist()):
-                slack = {i: int(problem.classes[i].needs[resource] - problem.classes[i].requests[resource])
-                         for i, _ in placed}  # fmt: skip
-                if not any(slack.values()):
-                    continue
-                taken: Linear = 0
-                for index, variable in sorted(placed, key=lambda item: -slack[item[0]]):
-                    taken = taken + int(problem.classes[index].requests[resource]) * variable
-                    if slack[index]:
-                        self.model.add(taken + slack[index] * self.any([variable]) <= free)
 
     def _gang(self, classes: frozenset[int], least: int) -> None:
         inside = sum(pods for (index, _), pods in self.base.assignment.items() if index in classes)

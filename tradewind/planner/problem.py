@@ -37,8 +37,7 @@ class PodClass:
     """Pods that nothing distinguishes: any of them may stand for any other."""
 
     count: int
-    requests: Amounts  # (R,)
-    needs: Amounts  # (R,) free at the moment of placing: the request, or the limit over its overcommit factor
+    requests: Amounts  # (R,) of each resource, then of each other account
     allowed: Mask  # (N,) by every rule that other pods of the batch cannot change for the better
     cost: Floats  # (N,) dollars an hour for one pod: expected loss, then what the scorers find wrong
     priority: int

@@ -13,6 +13,7 @@ from tradewind.planner.batch import Batch
 from tradewind.planner.problem import Assignment, Mask
 from tradewind.planner.relations.relation import Tally
 from tradewind.planner.state import State
+from tradewind.planner.terms import other_accounts
 
 
 class _Constraint(NamedTuple):
@@ -101,11 +102,16 @@ def _hints(batch: Batch, index: int) -> Iterator[_Constraint]:
 
 def _resources(batch: Batch, state: State, index: int) -> Iterator[_Constraint]:
     nodes = batch.snapshot.nodes
-    for resource, (need, rule) in batch.groups[index].needs().items():
+    others = list(other_accounts(batch.groups))
+    for account, (need, rule) in batch.groups[index].needs().items():
+        resource = account.resource
         row = nodes.resource_rows.get(resource)
-        free = state.free[row] if row is not None else np.full(len(nodes), -1)
-        never = row is None or bool((nodes.allocatable[row] < need).all())
-        more = "more than any node has" if never else rule.reason
+        if account in others:
+            free = state.free[len(nodes.resource_rows) + others.index(account)]
+        else:
+            free = state.free[row] if row is not None else np.full(len(nodes), -1)
+        total = nodes.allocatable[row] * (account.overcommit or 1) if row is not None else np.zeros(1)
+        more = "more than any node has" if bool((total < need).all()) else rule.reason
         yield _Constraint(f"{rule.name}: {resource}: {more}", free >= need)
 
 

@@ -77,19 +77,13 @@ def _swap(state: State, row: int) -> bool:
     target = int(candidates[np.argmin(then[candidates])])
     _lift(state, row, on)
     moves: list[tuple[int, int, int]] = []
-    slack_first = sorted(on, key=lambda item: -_slack(state, item[0]))
-    for index, pods in slack_first:
+    for index, pods in on:
         if state.room(index)[target] < pods:
             _undo(state, row, on, moves)
             return False
         state.add(index, target, pods)
         moves.append((index, target, pods))
     return True
-
-
-def _slack(state: State, index: int) -> int:
-    each = state.problem.classes[index]
-    return int((each.needs - each.requests).max(initial=0))
 
 
 def _cost(state: State, index: int, row: int, pods: int) -> float:

@@ -51,12 +51,8 @@ class State:
         """(N,) the same, were there no other classes of pods."""
         each = self.problem.classes[index]
         room = np.where(each.allowed, min(self.left[index], _ENDLESS), 0)
-        for row in np.flatnonzero(each.needs):
-            spare = self.free[row] - each.needs[row]
-            if each.requests[row]:
-                np.minimum(room, spare // each.requests[row] + 1, out=room)
-            else:
-                room[spare < 0] = 0
+        for row in np.flatnonzero(each.requests):
+            np.minimum(room, self.free[row] // each.requests[row], out=room)
         return np.maximum(room, 0, out=room)
 
     def admitted(self, index: int, tallies: Iterable[Tally]) -> Mask:

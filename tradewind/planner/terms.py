@@ -11,7 +11,7 @@ from scoring.filters.leaving import Leaving
 from scoring.in_tree import IN_TREE
 from scoring.pod_filter import PodFilter
 from scoring.policy import Policy
-from scoring.rules import Filter, ResourceFilter
+from scoring.rules import Account, Filter, ResourceFilter
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Nodes
 from tradewind.planner import hints
@@ -50,15 +50,14 @@ class Group:
         """All that holds for a pod of the class, kube-scheduler's own rules first."""
         return (*_IN_TREE, Leaving(), *_ours(self.policy))
 
-    def needs(self) -> dict[str, tuple[int, ResourceFilter]]:
-        """By resource what must be free when a pod of the class is bound, and the filter that needs most."""
-        most: dict[str, tuple[int, ResourceFilter]] = {}
-        for rule in self.filters():
-            if isinstance(rule, ResourceFilter):
-                for resource, amount in rule.needs(self.pod).items():
-                    if resource not in most or amount > most[resource][0]:
-                        most[resource] = amount, rule
-        return most
+    def needs(self) -> dict[Account, tuple[int, ResourceFilter]]:
+        """What a pod of the class takes from each account, and the filter that keeps it."""
+        return {
+            account: (amount, rule)
+            for rule in self.filters()
+            if isinstance(rule, ResourceFilter)
+            for account, amount in rule.needs(self.pod).items()
+        }
 
 
 def pod_filters(policies: Sequence[Policy]) -> list[tuple[PodFilter, frozenset[int]]]:
@@ -81,24 +80,38 @@ def _ours(policy: Policy) -> list[Filter]:
     return [rule for rule in policy.filters if rule.name not in _IN_TREE_NAMES]
 
 
+def other_accounts(groups: Sequence[Group]) -> dict[Account, ResourceFilter]:
+    """Those beside the requests: one more row of the problem each, after those of the resources.
+
+    A class takes only from accounts of its own policy. So a plan may let the limits of pods of other classes
+    exceed one of them; the filter has the last word.
+    """
+    needs = [each for group in groups for each in group.needs().items()]
+    return {account: rule for account, (_, rule) in needs if account.overcommit}
+
+
 def pod_classes(
-    groups: Sequence[Group], nodes: Nodes, price: Floats, staying: Sequence[Pod], placed: Mapping[str, Pod]
+    groups: Sequence[Group],
+    nodes: Nodes,
+    price: Floats,
+    staying: Sequence[Pod],
+    placed: Mapping[str, Pod],
 ) -> tuple[PodClass, ...]:
     """One for each group; those that differ only in what ties them to other pods share their columns."""
     shared: dict[Hashable, _Columns] = {}
     hostile = [pod for pod in staying if hints.CONFLICTS in pod.annotations]
+    others = list(other_accounts(groups))
     found = []
     for group in groups:
         key = _apart_from_ties(group)
         columns = shared.get(key)
         if columns is None:
-            columns = shared[key] = _columns(group, nodes, price)
+            columns = shared[key] = _columns(group, nodes, price, others)
         enemies = staying if group.hints.conflicts else hostile
         found.append(
             PodClass(
                 count=len(group.pods),
                 requests=columns.requests,
-                needs=columns.needs,
                 allowed=_allowed(group, nodes, columns.allowed, enemies, placed),
                 cost=columns.cost,
                 priority=group.pod.priority,
@@ -111,7 +124,6 @@ def pod_classes(
 
 class _Columns(NamedTuple):
     requests: Amounts
-    needs: Amounts
     allowed: Mask  # by the pod and the node alone
     cost: Floats
     share: Floats
@@ -138,15 +150,17 @@ def own_terms(pod: Pod) -> Hashable:
     )
 
 
-def _columns(group: Group, nodes: Nodes, price: Floats) -> _Columns:
+def _columns(group: Group, nodes: Nodes, price: Floats, others: Sequence[Account]) -> _Columns:
     requests = _amounts(group.pod.requests, nodes)
-    needs = _amounts({resource: need for resource, (need, _) in group.needs().items()}, nodes)
     share = _share(requests, nodes)
+    needs = group.needs() if others else {}
+    taken = [needs[account][0] if account in needs else 0 for account in others]
     mask = np.ones(len(nodes), np.bool_)
     for rule in group.filters():
         if not isinstance(rule, PodFilter):
             mask &= rule.feasible(group.pod, nodes)
-    return _Columns(requests, np.maximum(needs, requests), mask, _cost(group, nodes, price * share), share)
+    requests = np.concatenate([requests, np.array(taken, np.int64)])
+    return _Columns(requests, mask, _cost(group, nodes, price * share), share)
 
 
 def prices(nodes: Nodes) -> Floats:

@@ -1,25 +1,20 @@
 """Which pods may be bound together: each is accepted at its node, in whatever order the others come.
 
 kube-scheduler binds pods in an order of its own. Rules that only get tighter as pods come need no care:
-resources, anti-affinity, host ports, caps and choices hold at the end of a wave, so they held all the time.
-For the others a wave has to be safe in the worst order. Relations know theirs (`Tally.wave`); here is that of
-limits above requests: a pod finds free what it needs after all others of the wave on its node.
+resources, limits, anti-affinity, host ports, caps and choices hold at the end of a wave, so they held all the
+time. For the others a wave has to be safe in the worst order, which their relations know (`Tally.wave`).
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from tradewind.planner.binding import Step
-from tradewind.planner.problem import Amounts, Problem
+from tradewind.planner.problem import Problem
 from tradewind.planner.relations.relation import WaveCheck
 from tradewind.planner.state import State
 
 Wave = Sequence[tuple[Step, int]]  # and how many pods of the class go to that node
-
-_NOTHING = np.iinfo(np.int64).min // 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,14 +23,13 @@ class _Care:
 
     problem: Problem
     ties: Sequence[Sequence[int]]  # by class, the numbers of its relations that are ordered
-    tight: frozenset[int]  # rows
 
 
 def waves(problem: Problem, order: Sequence[Step]) -> list[Wave]:
     """All pods of a valid order in few waves; in one, where no rule looks at the order."""
     assignment = Counter(order)
-    care = _Care(problem, _ordered_ties(problem), _tight_rows(problem, assignment))
-    rest = {step: pods for step, pods in assignment.items() if care.ties[step[0]] or step[1] in care.tight}
+    care = _Care(problem, _ordered_ties(problem))
+    rest = {step: pods for step, pods in assignment.items() if care.ties[step[0]]}
     free = [(step, pods) for step, pods in assignment.items() if step not in rest]
     found = _gathered(care, dict(rest))
     if sum(pods for wave in found for _, pods in wave) < sum(rest.values()):
@@ -87,22 +81,6 @@ def _cut(care: _Care, order: Sequence[Step]) -> list[Wave]:
     return [list(piece.items()) for piece in pieces if piece]
 
 
-def _tight_rows(problem: Problem, assignment: Mapping[Step, int]) -> frozenset[int]:
-    """Nodes on which, after all of it, some pod would not find what it needs beyond its request."""
-    if not any(np.any(each.needs > each.requests) for each in problem.classes):
-        return frozenset()
-    free = problem.free.copy()
-    for (index, row), pods in assignment.items():
-        free[:, row] -= pods * problem.classes[index].requests
-    return frozenset(row for index, row in assignment if np.any(free[:, row] < _beyond(problem, index)))
-
-
-def _beyond(problem: Problem, index: int) -> Amounts:
-    """(R,) what must be left when the pod is there; less than anything where it does not ask."""
-    each = problem.classes[index]
-    return np.where(each.needs > 0, each.needs - each.requests, _NOTHING)
-
-
 class _Wave:
     """A wave in the making, on top of what the state holds."""
 
@@ -110,8 +88,6 @@ class _Wave:
         self._care = care
         self._state = state
         self._checks: dict[int, WaveCheck] = {}  # by number of the relation
-        self._left: dict[int, Amounts] = {}  # tight row to what is free after the wave
-        self._bar: dict[int, Amounts] = {}  # tight row to what must be
 
     def join(self, step: Step, pods: int) -> int:
         """How many of these pods are let in."""
@@ -119,14 +95,9 @@ class _Wave:
         checks = [self._check(number) for number in self._care.ties[index]]
         for check in checks:
             pods = check.admit(index, row, pods)
-        if row in self._care.tight:
-            pods = self._fitting(index, row, pods)
         if pods:
             for check in checks:
                 check.book(index, row, pods)
-            if row in self._care.tight:
-                left, self._bar[row] = self._tight(index, row)
-                self._left[row] = left - pods * self._care.problem.classes[index].requests
         return pods
 
     def _check(self, number: int) -> WaveCheck:
@@ -134,14 +105,3 @@ class _Wave:
         if check is None:
             check = self._checks[number] = self._state.tallies[number].wave()
         return check
-
-    def _fitting(self, index: int, row: int, pods: int) -> int:
-        left, bar = self._tight(index, row)
-        requests = self._care.problem.classes[index].requests
-        return next((n for n in range(pods, 0, -1) if np.all(left - n * requests >= bar)), 0)
-
-    def _tight(self, index: int, row: int) -> tuple[Amounts, Amounts]:
-        bar = _beyond(self._care.problem, index)
-        if row not in self._left:
-            return self._state.free[:, row], bar
-        return self._left[row], np.maximum(self._bar[row], bar)

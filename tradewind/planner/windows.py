@@ -59,13 +59,7 @@ def _resolve(problem: Problem, best: Assignment, rows: Sequence[int], seconds: f
     if solution is None:
         return None
     whole = {**fixed, **solution.assignment}
-    return assignment_of(valid_order(problem, whole)) if _tied(base) else whole
-
-
-def _tied(state: State) -> bool:
-    problem = state.problem
-    headroom = any(np.any(each.needs > each.requests) for each in problem.classes)
-    return headroom or any(state.ties)
+    return assignment_of(valid_order(problem, whole)) if any(base.ties) else whole
 
 
 def _rows(problem: Problem, best: Assignment, draw: random.Random) -> list[int]:
