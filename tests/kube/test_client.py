@@ -4,13 +4,12 @@ import asyncio
 from collections.abc import Callable
 
 import pytest
-from kubernetes.client import ApiClient, ApiException, Configuration
+from kubernetes.client import ApiClient, Configuration
 from kubernetes.config import ConfigException
 
 from tests.kube.api_server import ApiServer, Reply, serving
 from tradewind.errors import ApiError, ConflictError, GoneError, NotFoundError
 from tradewind.kube.client import MERGE_PATCH, Client
-from tradewind.kube.failures import api_errors
 
 _PATH = "/api/v1/namespaces/shop/pods/web"
 _BODY = {"metadata": {"uid": "u"}}
@@ -123,11 +122,3 @@ def test_credentials_that_cannot_be_renewed_are_an_error() -> None:
     configuration.refresh_api_key_hook = fail
     with pytest.raises(ApiError, match="the credentials cannot be renewed: the token file is empty"):
         ask(ApiServer(), lambda client: client.get(_PATH), configuration)
-
-
-def test_refusals_of_the_official_client_are_the_same_errors() -> None:
-    error = ApiException(status=410, reason="Gone")
-    error.body = '{"kind": "Status", "message": "too old"}'
-    with pytest.raises(GoneError, match="answers 410: too old") as raised, api_errors():
-        raise error
-    assert raised.value.status == 410

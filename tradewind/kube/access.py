@@ -13,7 +13,7 @@ from kubernetes.config import ConfigException, load_incluster_config, load_kube_
 
 from tradewind.errors import TradewindError
 
-__all__ = ["ApiClient", "connect", "home_kubeconfig"]  # nobody else names the official client
+__all__ = ["ApiClient", "connect", "credentials", "home_kubeconfig"]  # nobody else names the official client
 
 _log = logging.getLogger(__name__)
 
@@ -33,6 +33,11 @@ def connect(kubeconfig: Path | None, *, of_home: bool = True) -> tuple[str, ApiC
     if "KUBERNETES_SERVICE_HOST" in os.environ:
         return "the cluster it runs in", ApiClient(_in_cluster())
     return None
+
+
+def credentials(configuration: Configuration) -> dict[str, str]:
+    """As headers; renewed on the way, if they need it."""
+    return {setting["key"]: setting["value"].strip() for setting in configuration.auth_settings().values()}
 
 
 def home_kubeconfig() -> Path | None:

@@ -10,6 +10,7 @@ import msgspec
 import urllib3
 from kubernetes.client import ApiClient
 
+from tradewind.kube.access import credentials
 from tradewind.kube.failures import api_errors, refusal
 
 MERGE_PATCH = "application/merge-patch+json"
@@ -49,8 +50,7 @@ class Client:
             headers["Content-Type"] = content_type
         with api_errors():
             configuration = self._api.configuration
-            for setting in configuration.auth_settings().values():  # renews them on the way, if need be
-                headers[setting["key"]] = setting["value"].strip()
+            headers |= credentials(configuration)
             response = self._api.rest_client.pool_manager.request(
                 method,
                 configuration.host + path,

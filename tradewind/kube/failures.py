@@ -8,7 +8,6 @@ from typing import TypeVar
 import aiohttp
 import msgspec
 import urllib3
-from kubernetes.client import ApiException
 from kubernetes.config import ConfigException
 
 from tradewind.errors import ApiError, ConflictError, GoneError, NotFoundError
@@ -38,10 +37,10 @@ class Status(msgspec.Struct):
 _status_decoder = msgspec.json.Decoder(Status)
 
 
-def refusal(status: int, reason: str | None, body: bytes | str | None) -> ApiError:
+def refusal(status: int, reason: str | None, body: bytes) -> ApiError:
     """Of a response that is no success; `reason` stands in for a body that is no Status."""
     try:
-        message = _status_decoder.decode(body or b"").message
+        message = _status_decoder.decode(body).message
     except _UNREADABLE:
         message = ""
     return Status(status, message or str(reason)).error()
@@ -57,11 +56,9 @@ def decoded(decoder: msgspec.json.Decoder[Decoded], data: bytes | msgspec.Raw) -
 
 @contextmanager
 def api_errors() -> Iterator[None]:
-    """Whatever the HTTP libraries or the official client raise leaves as an ApiError."""
+    """Whatever the HTTP libraries raise, or the official client for credentials, leaves as an ApiError."""
     try:
         yield
-    except ApiException as error:
-        raise refusal(error.status or 0, error.reason, error.body) from error
     except ConfigException as error:
         raise ApiError(f"the credentials cannot be renewed: {error}") from error
     except (urllib3.exceptions.ReadTimeoutError, TimeoutError) as error:

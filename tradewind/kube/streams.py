@@ -15,6 +15,7 @@ from typing import Any
 import urllib3
 from kubernetes.client import ApiClient
 
+from tradewind.kube.access import credentials
 from tradewind.kube.failures import api_errors, refusal
 
 # A TCP and TLS handshake takes a few round trips; a server that is gone should be noticed soon.
@@ -55,9 +56,11 @@ class Streams:
     ) -> Iterator[urllib3.HTTPResponse]:
         # Not by the official client's CoreV1Api: its models take a second of processor time to import.
         configuration = self._api.configuration
-        headers = {"Accept": "application/json", **self._api.default_headers}
-        for setting in configuration.auth_settings().values():  # renews them on the way, if need be
-            headers[setting["key"]] = setting["value"].strip()
+        headers = {
+            "Accept": "application/json",
+            **self._api.default_headers,
+            **credentials(configuration),
+        }
         response: urllib3.HTTPResponse = self._api.rest_client.pool_manager.request(
             "GET",
             f"{configuration.host}/api/v1/{resource}",

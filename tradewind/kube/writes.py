@@ -19,6 +19,7 @@ from kubernetes.client import ApiClient, Configuration
 from kubernetes.client.rest import should_bypass_proxies
 
 from tradewind.errors import ApiError
+from tradewind.kube.access import credentials
 from tradewind.kube.backoff import Backoff
 from tradewind.kube.client import MERGE_PATCH, USER_AGENT
 from tradewind.kube.failures import api_errors, refusal
@@ -131,14 +132,9 @@ class ApiWrites:
         if time.monotonic() >= self._credentials_until:
             async with self._renewing:
                 if time.monotonic() >= self._credentials_until:
-                    self._credentials = await asyncio.to_thread(_credentials, self._configuration)
+                    self._credentials = await asyncio.to_thread(credentials, self._configuration)
                     self._credentials_until = time.monotonic() + _CREDENTIALS_SECONDS
         return self._credentials
-
-
-def _credentials(configuration: Configuration) -> dict[str, str]:
-    """Renews them on the way, if they need it."""
-    return {setting["key"]: setting["value"].strip() for setting in configuration.auth_settings().values()}
 
 
 def _tls(configuration: Configuration) -> ssl.SSLContext:
