@@ -25,13 +25,14 @@ def test_json_says_where_why_and_for_how_much(tmp_path: Path, capsys: pytest.Cap
     main(["plan", "--cluster", str(_file(tmp_path, pods)), "-o", "json"])
     told = json.loads(capsys.readouterr().out)
     assert list(told) == [
-        "placements", "unplaced", "nodesUsed", "hourlyCost", "lowerBound", "seconds", "engine",
+        "placements", "unplaced", "nodesUsed", "hourlyCost", "lowerBound", "prices", "seconds", "engine",
     ]  # fmt: skip
     assert told["placements"] == {"default/a": "cheap", "default/b": "cheap"}
     assert told["unplaced"].keys() == {"default/large"}
     assert "cpu: more than any node has" in told["unplaced"]["default/large"]
     assert (told["nodesUsed"], told["hourlyCost"], told["engine"]) == (1, 1.0, "exact")
     assert told["lowerBound"] == pytest.approx(0.75)
+    assert told["prices"] == {"nodes": 2, "known": 2, "estimated": 0, "unknown": 0}
 
 
 def test_the_table_is_for_people(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -40,7 +41,9 @@ def test_the_table_is_for_people(tmp_path: Path, capsys: pytest.CaptureFixture[s
     output = capsys.readouterr().out
     assert "default/a  cheap" in output
     assert "UNPLACED" in output
-    assert "1 pods placed, 1 not" in output
+    assert "1 pod placed, 1 not; 1 node in use." in output
+    assert "$1.0000 an hour; no plan can be below $0.5000." in output
+    assert "have a price" not in output
 
 
 def test_pools_that_could_grow_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -54,9 +57,47 @@ def test_pools_that_could_grow_are_told(tmp_path: Path, capsys: pytest.CaptureFi
     main([*command, "-o", "json"])
     told = json.loads(capsys.readouterr().out)
     assert (told["pools"], told["newNodes"]) == ({"default/large": "big"}, {"big": 1})
-    assert told["unplaced"].keys() == {"default/large", "default/larger"}
+    assert told["unplaced"].keys() == {"default/larger"}
+    assert (told["hourlyCost"], told["newNodesCost"]) == (2.0, 2.0)
     main(command)
-    assert "Nodes to add to pool big: 1, for 1 of these pods." in capsys.readouterr().out
+    output = capsys.readouterr().out
+    assert "default/large  a new node of pool big" in output
+    assert "1 pod placed, 1 not; 0 nodes in use, 1 new node of pool big." in output
+    assert "$2.0000 an hour, of which $2.0000 for new nodes." in output
+    assert "\ndefault/larger: " in output
+
+
+def test_without_prices_nodes_are_counted_and_no_money(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    items = [node("a").cpu("2"), node("b").cpu("2"), *(pod(f"p-{i}").requests(cpu="1") for i in range(3))]
+    path = tmp_path / "cluster.json"
+    document = {"apiVersion": "v1", "kind": "List", "items": [json.loads(each.json()) for each in items]}
+    path.write_text(json.dumps(document))
+    main(["plan", "--cluster", str(path)])
+    output = capsys.readouterr().out
+    assert "2 nodes (no prices); no plan needs fewer than 2." in output
+    assert "0 of 2 nodes have a price: price is not used" in output
+    assert "$" not in output
+    main(["plan", "--cluster", str(path), "-o", "json"])
+    told = json.loads(capsys.readouterr().out)
+    assert (told["nodesUsed"], told["hourlyCost"], told["lowerBound"]) == (2, None, None)
+    assert told["prices"] == {"nodes": 2, "known": 0, "estimated": 0, "unknown": 2}
+
+
+def test_equal_reasons_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pods = [
+        pod(f"{name}-{i}").requests(cpu="9").owner("StatefulSet", name, name)
+        for name in ("web", "cart", "api")
+        for i in range(13)
+    ]
+    main(["plan", "--cluster", str(_file(tmp_path, [*pods, pod("other").requests(memory="1Ti")]))])
+    told = capsys.readouterr()
+    lines = told.out.partition("UNPLACED\n")[2].splitlines()
+    assert lines[0].startswith("39 pods of 3 workloads: ")
+    assert lines[0].endswith("(default/api-0, default/api-1, default/api-10, ...)")
+    assert lines[1].startswith("default/other: ")
+    assert "Planning 40 pods on 2 nodes, up to 10 s ..." in told.err
 
 
 def test_an_empty_batch_is_a_plan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,20 +1,24 @@
 """`tradewind plan`."""
 
 import argparse
-import json
 import sys
 import time
+from collections.abc import Sequence
 
 from tradewind.cli.arguments import input_file, refuse_stdin_twice
+from tradewind.cli.plan_report import Report, count
+from tradewind.cli.progress import progress
+from tradewind.cluster.objects import Pod
+from tradewind.cluster.snapshot import Snapshot
 from tradewind.errors import TradewindError
 from tradewind.planner import hints
-from tradewind.planner.planner import PlanResult, plan
+from tradewind.planner.planner import plan
 from tradewind.planner.worker import Worker
 from tradewind.runtime.assembly import Assembly
 from tradewind.runtime.source import from_file
 
 _SECONDS = 10.0
-_BOUND_SECONDS = 60.0
+_LEAST_BOUND = 1.0  # seconds for the lower bound, where the solvers took all of theirs
 
 
 def add(command: argparse.ArgumentParser) -> None:
@@ -33,7 +37,7 @@ def add(command: argparse.ArgumentParser) -> None:
         type=_positive,
         default=_SECONDS,
         metavar="N",
-        help="that the solvers may take (default: %(default)g)",
+        help="time limit of solvers and lower bound (default: %(default)g)",
     )
     command.set_defaults(run=run)
 
@@ -41,72 +45,43 @@ def add(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     refuse_stdin_twice(options.cluster, options.config)
     parts = Assembly(from_file(options.cluster), options.config)
-    settings = parts.settings
-    started = time.monotonic()
     worker = Worker()
     try:
         with parts.started():
             snapshot, pods = parts.cache.snapshot(), parts.cache.all_pods()
         for pod in pods:
             hints.read(pod)  # a running planner goes on without such a pod; a file can be put right
-        planned = plan(
-            snapshot, pods, settings.policy_of, worker, options.seconds, pools=settings.planner.pools
-        )
-        seconds = time.monotonic() - started
-        bound = worker.lower_bound(planned.batch.problem, planned.assignment, _BOUND_SECONDS)
+        waiting = sum(pod.waiting for pod in pods)
+        with progress(
+            f"Planning {count(waiting, 'pod')} on {count(len(snapshot.nodes), 'node')}", options.seconds
+        ):
+            report = _planned(parts, snapshot, pods, worker, options.seconds)
     except TradewindError as error:
         raise TradewindError(f"{options.cluster}: {error}") from error
     finally:
         worker.close()
-    if planned.failure:
-        print(f"tradewind: {planned.failure}; this is the plan without it", file=sys.stderr)
-    show = _json if options.output == "json" else _table
-    print(show(planned, bound, seconds))
+    if report.planned.failure:
+        print(f"tradewind: {report.planned.failure}; this is the plan without it", file=sys.stderr)
+    print(report.json() if options.output == "json" else report.text())
 
 
-def _json(planned: PlanResult, bound: float | None, seconds: float) -> str:
-    plan = planned.plan
-    grown = {"pools": dict(planned.pools), "newNodes": dict(planned.new_nodes)} if planned.pools else {}
-    return json.dumps(
-        {
-            "placements": {each.pod: each.node for each in plan.placements},
-            "unplaced": dict(plan.unplaced),
-            **grown,
-            "nodesUsed": plan.nodes_used,
-            "hourlyCost": round(plan.hourly_cost, 6),
-            "lowerBound": None if bound is None else round(bound, 6),
-            "seconds": round(seconds, 3),
-            "engine": plan.engine,
-        },
-        indent=2,
+def _planned(
+    parts: Assembly, snapshot: Snapshot, pods: Sequence[Pod], worker: Worker, limit: float
+) -> Report:
+    started = time.monotonic()
+    pools = parts.settings.planner.pools
+    planned = plan(snapshot, pods, parts.settings.policy_of, worker, limit, pools=pools)
+    seconds = time.monotonic() - started
+    return Report(
+        planned=planned,
+        pods=pods,
+        pool_prices={pool.name: pool.price for pool in pools},
+        coverage=parts.market.price_coverage(),
+        bound=worker.lower_bound(
+            planned.batch.problem, planned.assignment, max(_LEAST_BOUND, limit - seconds)
+        ),
+        seconds=seconds,
     )
-
-
-def _table(planned: PlanResult, bound: float | None, seconds: float) -> str:
-    plan = planned.plan
-    rows = [("POD", "NODE"), *((each.pod, each.node) for each in plan.placements)]
-    width = max(len(pod) for pod, _ in rows)
-    lines = [f"{pod:<{width}}  {node}" for pod, node in rows]
-    if plan.unplaced:
-        rows = [("UNPLACED", "REASON"), *sorted(plan.unplaced.items())]
-        width = max(len(pod) for pod, _ in rows)
-        lines += ["", *(f"{pod:<{width}}  {reason}" for pod, reason in rows)]
-    for pool, count in sorted(planned.new_nodes.items()):
-        pods = sum(each == pool for each in planned.pools.values())
-        lines += ["", f"Nodes to add to pool {pool}: {count}, for {pods} of these pods."]
-    return "\n".join(
-        [
-            *lines,
-            "",
-            f"{len(plan.placements)} pods placed, {len(plan.unplaced)} not; {plan.nodes_used} nodes in use.",
-            f"{plan.hourly_cost:.4f} an hour{_below(bound)}.",
-            f"Found by {plan.engine} in {seconds:.2f} s.",
-        ]
-    )
-
-
-def _below(bound: float | None) -> str:
-    return "" if bound is None else f"; no plan can be below {bound:.4f}"
 
 
 def _positive(text: str) -> float:
