@@ -22,7 +22,8 @@ from bench import listing
 from bench.goals import markdown
 from bench.service import VERBS
 from extender.metrics import ExtenderMetrics
-from extender.verbs import Answer, Verbs
+from extender.verb import Answer
+from extender.verbs import Verbs
 from tradewind.cluster.cache import Cache
 from tradewind.cluster.objects import read_node, read_pod
 from tradewind.config import document as config
@@ -75,6 +76,7 @@ class _Cluster:
     """What the verbs need of one, complete from the start."""
 
     synced = True
+    stale = ""
 
     def __init__(self, nodes: int) -> None:
         self.cache = Cache(Market().offer_of)

@@ -8,7 +8,8 @@ from pydantic import BaseModel
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
-from extender.verbs import Answer, Verbs
+from extender.verb import Answer
+from extender.verbs import Verbs
 from tradewind.cluster.cache import Cache
 from tradewind.explain.decisions import Decisions
 from tradewind.explain.explanation import Explanation, explain
@@ -47,7 +48,7 @@ class App(FastAPI):
 def add_verbs(app: App, verbs: Verbs, max_body_bytes: int) -> None:
     for verb in (verbs.filter, verbs.prioritize, verbs.preempt):
         app.posts[f"/{verb.name}"] = Endpoint(verb, max_body_bytes, verb.at_once)
-    if verbs.binder is not None:
+    if verbs.bind is not None:
         app.posts["/bind"] = Endpoint(verbs.bind, max_body_bytes)
 
 

@@ -20,7 +20,7 @@ from scoring.policy import Policy
 from tradewind.cluster.cache import Cache
 from tradewind.cluster.objects import Pod, read_pod
 from tradewind.cluster.snapshot import Snapshot
-from tradewind.errors import ApiError, NotFoundError
+from tradewind.errors import ApiError, NotFoundError, UnreadableObjectError
 from tradewind.kube.client import Client
 
 # When the answer to a binding is lost, the watch tells within this time whether it took place.
@@ -46,9 +46,12 @@ class Binder:
         refused: frozenset[str] = self._refused.pop(uid, frozenset())
         return refused
 
-    async def bind(self, request: BindRequest) -> str:
-        """Bind, and return what went wrong, or nothing; again for the same node is no error."""
-        reason = await self._assume(request)
+    async def bind(self, request: BindRequest, *, checked: bool = True) -> str:
+        """Bind, and return what went wrong, or nothing; again for the same node is no error.
+
+        Without `checked` no rule of ours is asked, because the cluster state is not one to ask them about.
+        """
+        reason = await self._assume(request, checked=checked)
         if reason:
             self._refused[request.uid] = self._refused.get(request.uid, frozenset()) | {request.node_name}
             self._metrics.bindings.labels("refused").inc()
@@ -57,7 +60,7 @@ class Binder:
         self._metrics.bindings.labels("failed" if error else "bound").inc()
         return error
 
-    async def _assume(self, request: BindRequest) -> str:
+    async def _assume(self, request: BindRequest, *, checked: bool) -> str:
         """Count the pod as placed; return the reason if a rule of ours is against it."""
         known = self._cache.pods([request.uid])
         pod = known[0] if known else await asyncio.to_thread(self._fetch, request)
@@ -66,7 +69,8 @@ class Binder:
         reasons: list[str] = []
 
         def accept(snapshot: Snapshot) -> bool:
-            reasons.extend(self._objections(pod, request.node_name, snapshot))
+            if checked:
+                reasons.extend(self._objections(pod, request.node_name, snapshot))
             return not reasons
 
         self._cache.assume(pod, request.node_name, accept)
@@ -110,7 +114,7 @@ class Binder:
     def _fetch(self, request: BindRequest) -> Pod | None:
         try:
             pod = read_pod(self._client.get(_path(request)))
-        except ApiError as error:
+        except (ApiError, UnreadableObjectError) as error:
             _log.warning("reading pod %s/%s failed: %s", request.namespace, request.name, error)
             return None
         return pod if pod.uid == request.uid else None

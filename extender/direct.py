@@ -16,7 +16,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from extender.app import App
-from extender.verbs import Answer
+from extender.verb import Answer
 
 _HARMLESS = rb"(?:(?i:host|user-agent|accept|accept-encoding|content-type): [!-~][ -~]*\r\n)*"
 _LENGTH = rb"(?i:content-length): ([0-9]{1,9})\r\n"

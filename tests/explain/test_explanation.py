@@ -32,6 +32,7 @@ _RATE = "tradewind.dev/interruption-rate"
 class Cluster:
     cache: Cache = field(default_factory=lambda: Cache(offer_of))
     synced: bool = True
+    stale: str = ""
 
     watches: tuple[()] = ()
 

@@ -40,6 +40,7 @@ class Watch:
 class Cluster:
     cache: Cache = field(default_factory=lambda: Cache(offer_of))
     synced: bool = True
+    stale: str = ""
     name: str = "a test cluster"
 
     watches: tuple[Watch, ...] = (Watch(),)
@@ -114,7 +115,7 @@ def test_prioritize_ranks_what_filter_looked_at(monkeypatch: pytest.MonkeyPatch)
     assert served.scores(wanted, names)["dear"] == 10
 
     served.cluster.cache.apply_node(node("cheap").price(0.1).build())
-    monkeypatch.setattr("extender.verbs._VIEW_SECONDS", -1.0)
+    monkeypatch.setattr("extender.lookup._VIEW_SECONDS", -1.0)
     served.filter(wanted, names)
     served.cluster.cache.apply_node(node("cheap").price(9.0).build())
     assert served.scores(wanted, names)["dear"] == 10
@@ -144,7 +145,8 @@ def test_an_unknown_node_is_rejected_with_a_reason_and_counted() -> None:
     served = service(*_THREE)
     answer = served.filter(_WANTED, ["cheap", "ghost"])
     assert answer["NodeNames"] == ["cheap"]
-    assert answer["FailedAndUnresolvableNodes"] == {"ghost": UNKNOWN_NODE}
+    assert answer["FailedNodes"] == {"ghost": UNKNOWN_NODE}  # our watch may bring it: try again
+    assert answer["FailedAndUnresolvableNodes"] == {}
     assert served.count("unknown_nodes_total") == 1
     assert served.scores(_WANTED, ["cheap", "ghost"]) == {"cheap": 10, "ghost": 0}
 
@@ -163,6 +165,54 @@ def test_before_the_first_list_every_node_passes_and_is_counted() -> None:
     assert not answer["FailedAndUnresolvableNodes"]
     assert served.scores(_WANTED, ["any", "other"]) == {"any": 0, "other": 0}
     assert served.count("requests_total", verb="filter", outcome="not_synced") == 1
+
+
+def test_with_stale_state_every_node_passes_and_is_counted() -> None:
+    served = service(*_THREE)
+    served.cluster.stale = "the watch of nodes has been silent for 75 s"
+    names = ["small", "new"]
+    answer = served.filter(_WANTED, names)
+    assert answer["NodeNames"] == names
+    assert not answer["FailedNodes"]
+    assert served.scores(_WANTED, names) == {"small": 0, "new": 0}
+    for verb in ("filter", "prioritize"):
+        assert served.count("requests_total", verb=verb, outcome="stale") == 1
+    ready = served.client.get("/readyz")
+    assert (ready.status_code, ready.json()["reason"]) == (503, served.cluster.stale)
+    assert "tradewind_cluster_stale 1.0" in served.client.get("/metrics").text
+    served.cluster.stale = ""
+    assert served.filter(_WANTED, ["small"])["FailedNodes"] == {"small": Resources.reason}
+    assert served.client.get("/readyz").status_code == 200
+    assert "tradewind_cluster_stale 0.0" in served.client.get("/metrics").text
+
+
+def test_a_node_that_the_request_carries_is_known() -> None:
+    """4 cores and 2 example.com/gpu, of which pods that our watch has brought already take 3 and 0."""
+    served = service(*_THREE)
+    new = node("new").resource("example.com/gpu", 2).price(0.01)
+    served.cluster.cache.apply_pod(pod("early").requests(cpu="3").on("new").build())
+    items = [each.document for each in (*_THREE, new)]
+
+    def kept(wanted: PodBuilder) -> list[str]:
+        body = {"Pod": wanted.document, "Nodes": {"metadata": {}, "items": items}, "NodeNames": None}
+        answer = served.client.post("/filter", content=json.dumps(body).encode()).json()
+        assert set(answer["FailedNodes"].values()) <= {Resources.reason}
+        scores = served.client.post("/prioritize", content=json.dumps(body).encode()).json()
+        assert len(scores) == len(items)
+        return [each["metadata"]["name"] for each in answer["Nodes"]["items"]]
+
+    assert kept(pod("one").requests(cpu="1")) == [*_NAMES, "new"]
+    assert kept(pod("two").requests(cpu="2")) == ["cheap", "dear"]
+    assert kept(pod("gpu").requests({"example.com/gpu": 2})) == ["new"]
+    assert served.count("unknown_nodes_total") == 0
+
+
+def test_a_carried_node_that_cannot_be_read_is_unknown() -> None:
+    served = service(*_THREE)
+    items = [node("cheap").document, node("odd").cpu("4Gb").document]
+    body = {"Pod": _WANTED.document, "Nodes": {"metadata": {}, "items": items}, "NodeNames": None}
+    answer = served.client.post("/filter", content=json.dumps(body).encode()).json()
+    assert answer["FailedNodes"] == {"odd": UNKNOWN_NODE}
 
 
 def test_a_rule_that_fails_never_blocks_a_pod() -> None:

@@ -4,6 +4,7 @@ import asyncio
 import json
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -12,6 +13,7 @@ from kubernetes.client import ApiClient, Configuration
 from extender.bind import Binder
 from extender.metrics import ExtenderMetrics
 from extender.protocol import BindRequest
+from extender.verbs import Verbs
 from tests.builders import PodBuilder, node, offer_of, pod, requested
 from tradewind.cluster.cache import Cache
 from tradewind.config import document as config
@@ -85,6 +87,7 @@ class Bench:
         configuration.retries = False
         self.api = ApiClient(configuration)
         self.metrics = ExtenderMetrics()
+        self.state = Cluster(self.cache)
         self.binder = Binder(self.cache, Client(self.api), config.parse(_LIMITED).policies().of, self.metrics)
 
     def know(self, *pods: PodBuilder) -> None:
@@ -98,12 +101,39 @@ class Bench:
 
         return asyncio.run(together())
 
+    def post(self, built: PodBuilder, to: str = "n") -> str:
+        """The error that kube-scheduler reads; none where it is empty."""
+        verb = Verbs(self.state, config.DEFAULT.policies().of, self.metrics, self.binder).bind
+        assert verb is not None
+        metadata = built.document["metadata"]
+        body = {
+            "PodName": metadata["name"],
+            "PodNamespace": metadata["namespace"],
+            "PodUID": metadata["uid"],
+            "Node": to,
+        }
+        answer = asyncio.run(verb(json.dumps(body).encode()))
+        assert answer.status == 200
+        error: str = json.loads(answer.body)["Error"]
+        return error
+
+    def requests(self, outcome: str) -> float:
+        labels = {"verb": "bind", "outcome": outcome}
+        return self.metrics.registry.get_sample_value("tradewind_requests_total", labels) or 0
+
     def requested(self, name: str = "n") -> int:
         nodes = self.cache.snapshot().nodes
         return int(requested(nodes)[nodes.resource_rows["pods"], self.cache.snapshot().row_of[name]])
 
     def count(self, outcome: str) -> float:
         return self.metrics.registry.get_sample_value("tradewind_bindings_total", {"outcome": outcome}) or 0
+
+
+@dataclass
+class Cluster:
+    cache: Cache
+    synced: bool = True
+    stale: str = ""
 
 
 def request(built: PodBuilder, to: str) -> BindRequest:
@@ -180,3 +210,38 @@ def test_old_news_of_the_watch_do_not_undo_a_binding(bench: Bench) -> None:
     assert bench.requested() == 1
     bench.cache.remove_pod(_HUNGRY[0].build().uid)
     assert bench.requested() == 0
+
+
+def test_an_unreadable_pod_is_bound_without_our_check(bench: Bench) -> None:
+    """A pod that we cannot read is none that our rules can object to."""
+    bench.server.pods["odd"] = pod("odd").requests(cpu="4Gb")
+    assert bench.post(pod("odd")) == ""
+    assert bench.server.bound == {"odd": "n"}
+    assert bench.requests("ok") == 1
+
+
+def test_whatever_goes_wrong_is_an_error_that_kube_scheduler_reads(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("one by none")
+
+    monkeypatch.setattr(bench.cache, "assume", broken)
+    bench.know(_HUNGRY[0])
+    assert "one by none" in bench.post(_HUNGRY[0])
+    assert bench.requests("failed") == 1
+    assert not bench.server.bound
+
+
+def test_stale_state_is_not_asked_for_objections(bench: Bench) -> None:
+    bench.know(*_HUNGRY)
+    bench.state.stale = "the watch of pods has been silent for 75 s"
+    large = pod("large").requests(cpu="99")
+    bench.know(large)
+    assert bench.post(large) == ""
+    assert bench.requests("stale") == 1
+    bench.state.stale = ""
+    larger = pod("larger").requests(cpu="99")
+    bench.know(larger)
+    assert "refuses node n" in bench.post(larger)
+    assert bench.requests("ok") == 1

@@ -17,7 +17,8 @@ from typing import Any
 import pytest
 
 from extender.metrics import ExtenderMetrics
-from extender.verbs import Answer, Verbs
+from extender.verb import Answer
+from extender.verbs import Verbs
 from tradewind.config import document as config
 from tradewind.runtime.assembly import Assembly
 from tradewind.runtime.source import from_file
@@ -117,7 +118,7 @@ class Service:
 @pytest.fixture(scope="module")
 def service() -> Iterator[Service]:
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("extender.verbs._UNKNOWN_NODE_WAIT_SECONDS", 0.0)  # no watch will bring these nodes
+        patched.setattr("extender.lookup._UNKNOWN_NODE_WAIT_SECONDS", 0.0)  # no watch will bring these nodes
         built = Service()
         yield built
         built.close()

@@ -33,6 +33,7 @@ _NEW_YEAR_2099 = 4070908800.0
 class Cluster:
     cache: Cache = field(default_factory=lambda: Cache(offer_of))
     synced: bool = True
+    stale: str = ""
     watches: tuple[()] = ()
 
 

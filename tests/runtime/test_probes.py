@@ -10,6 +10,7 @@ from tradewind.runtime.probes import add_probes
 
 class Cluster:
     name = "a cluster"
+    stale = ""
     watches: tuple[()] = ()
 
     def __init__(self, *, synced: bool) -> None:

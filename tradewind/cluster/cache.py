@@ -13,6 +13,7 @@ from typing import NamedTuple, TypedDict
 import msgspec
 import numpy as np
 
+from tradewind.cluster.added_nodes import with_nodes
 from tradewind.cluster.objects import Namespace, Node, Pod
 from tradewind.cluster.placed import PlacedPods
 from tradewind.cluster.replicas import Replicas
@@ -85,6 +86,14 @@ class Cache:
             return snapshot
         with self._changed:
             return self._newest()
+
+    def snapshot_with(self, nodes: Sequence[Node]) -> Snapshot:
+        """The newest one as if these nodes, which it does not know, had come."""
+        offers = [self._offer_of(node) for node in nodes]
+        with self._changed:
+            pods = [pod for node in nodes for pod in self._pods_on.get(node.name, {}).values()]
+            snapshot = self._newest()
+        return with_nodes(snapshot, nodes, offers, pods)
 
     @contextmanager
     def batch(self) -> Iterator[None]:

@@ -60,7 +60,12 @@ class ClusterMetrics:
         )
         self._synced = Gauge("tradewind_cluster_synced", "1 once everything was listed.", registry=registry)
 
-    def observe(self, counts: Mapping[str, int], *, synced: bool) -> None:
+        self._stale = Gauge(
+            "tradewind_cluster_stale", "1 while a watch has been silent for too long.", registry=registry
+        )
+
+    def observe(self, counts: Mapping[str, int], *, synced: bool, stale: bool) -> None:
         for resource, count in counts.items():
             self._objects.labels(resource).set(count)
         self._synced.set(synced)
+        self._stale.set(stale)

@@ -84,6 +84,7 @@ class Document(Layer):
 
     api_version: Literal["tradewind.dev/v1alpha1"] = Field(alias="apiVersion")
     kind: Literal["TradewindConfiguration"]
+    stale_seconds: int = Field(default=60, ge=6, alias="staleSeconds", description="then the verbs fail open")
     classes: tuple[WorkloadClass, ...] = ()
     market: MarketSettings = MarketSettings()
     planner: PlannerSettings = PlannerSettings()

@@ -27,7 +27,9 @@ class Settings:
         self._on_change = on_change
         self._watched = Watched([path] if path else [])
         self.version = 0  # of the document in force
-        self._take(config.read(path) if path else config.DEFAULT)
+        document = config.read(path) if path else config.DEFAULT
+        self.stale_seconds = document.stale_seconds  # of the start: the watches are set up by it
+        self._take(document)
 
     def policy_of(self, pod: Pod) -> Policy:
         return self._policies.of(pod)

@@ -41,7 +41,7 @@ class Pace:
     page_size: int = 500
     # The server ends a watch after this, or up to twice as long. It sends bookmarks only when something has
     # changed, so that is its one sign of life in a quiet cluster.
-    watch_seconds: int = 45
+    watch_seconds: int = 20
     patience_seconds: float = 30.0  # for the next byte of a list, and for the end of a watch that is due
     first_delay_seconds: float = 0.5  # doubled with each failure in a row
     max_delay_seconds: float = 30.0

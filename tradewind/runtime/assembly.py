@@ -12,6 +12,7 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry
 
 from tradewind.cluster.cache import Cache
+from tradewind.cluster.freshness import Freshness
 from tradewind.cluster.metrics import WatchView
 from tradewind.config.metrics import ConfigMetrics
 from tradewind.config.settings import Settings
@@ -47,7 +48,8 @@ class Assembly:
         self.settings = Settings(config, ConfigMetrics(self.registry), self.cache.tell)
         self.feed = MarketFeed(self.market, self.cache, self.settings.market, self.market_metrics)
         self._source = source
-        source.attach(self.cache)
+        source.attach(self.cache, self.settings.stale_seconds)
+        self._freshness = Freshness(source.watches, self.settings.stale_seconds)
 
     @property
     def name(self) -> str:
@@ -56,6 +58,11 @@ class Assembly:
     @property
     def synced(self) -> bool:
         return self._source.synced
+
+    @property
+    def stale(self) -> str:
+        """Why the cluster state must not be trusted; empty while it may be."""
+        return self._freshness.stale
 
     @property
     def watches(self) -> Sequence[WatchView]:

@@ -25,6 +25,9 @@ class ClusterView(Protocol):
     def synced(self) -> bool: ...
 
     @property
+    def stale(self) -> str: ...
+
+    @property
     def watches(self) -> Sequence[WatchView]: ...
 
 
@@ -59,7 +62,7 @@ def add_probes(
 
     @app.get("/readyz", summary="Can it do its work?", responses={503: {"model": Readiness}})
     async def readyz(response: Response) -> Readiness:
-        found = trouble()
+        found = cluster.stale or trouble()
         if cluster.synced and not found:
             return Readiness(ready=True, reason="the cluster state is complete")
         response.status_code = 503
@@ -76,5 +79,5 @@ def add_probes(
     @app.get("/metrics", summary="Metrics for Prometheus", response_class=Response)
     async def show_metrics() -> Response:
         before_metrics()
-        metrics.observe(cluster.cache.counts(), synced=cluster.synced)
+        metrics.observe(cluster.cache.counts(), synced=cluster.synced, stale=bool(cluster.stale))
         return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)

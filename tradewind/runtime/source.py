@@ -10,6 +10,7 @@ from tradewind.cluster.metrics import WatchView
 from tradewind.cluster.reflector import Reflector
 from tradewind.errors import TradewindError
 from tradewind.kube.access import ApiClient, connect
+from tradewind.kube.watch import Pace
 
 EXAMPLES = Path(__file__).parent / "examples"
 
@@ -29,7 +30,8 @@ class Source(Protocol):
     @property
     def watches(self) -> Sequence[WatchView]: ...
 
-    def attach(self, cache: Cache) -> None: ...
+    def attach(self, cache: Cache, stale_seconds: int) -> None:
+        """A watch that is well gives a sign of life within `stale_seconds`."""
 
     def start(self) -> None: ...
 
@@ -47,7 +49,8 @@ class FileSource:
         self.synced = False
         self._path = path
 
-    def attach(self, cache: Cache) -> None:
+    def attach(self, cache: Cache, stale_seconds: int) -> None:
+        del stale_seconds  # a file is as true as ever
         self._cache = cache
 
     def start(self) -> None:
@@ -65,8 +68,9 @@ class LiveSource:
         self.name = name
         self.api = api
 
-    def attach(self, cache: Cache) -> None:
-        self._reflector = Reflector(self.api, cache)
+    def attach(self, cache: Cache, stale_seconds: int) -> None:
+        # A watch lasts up to twice as long, and a third is left to begin the next one.
+        self._reflector = Reflector(self.api, cache, Pace(watch_seconds=stale_seconds // 3))
 
     @property
     def synced(self) -> bool:
