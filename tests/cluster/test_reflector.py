@@ -37,7 +37,7 @@ def test_everything_is_listed_and_then_watched(api: ScriptedApi, cache: Cache, s
         query = api.wait_for_watch(resource, 1).query
         assert query["resourceVersion"] == version
         assert query["allowWatchBookmarks"] in {"true", "True"}
-        assert 45 <= int(query["timeoutSeconds"]) <= 90
+        assert 20 <= int(query["timeoutSeconds"]) <= 40
     assert reflector.synced
     assert {watch.name for watch in reflector.watches} == {"nodes", "pods", "namespaces"}
     assert all(watch.age_seconds >= 0 for watch in reflector.watches)
