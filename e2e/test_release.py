@@ -34,9 +34,11 @@ def kubeconfig(plane: ControlPlane, api: Api, namespace: str) -> Iterator[Path]:
 
 
 def release(kubeconfig: Path, namespace: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "tradewind", "release", f"--kubeconfig={kubeconfig}"]
+    command = [sys.executable, "-m", "tradewind", "release", f"--kubeconfig={kubeconfig}", *arguments]
+    if any(argument.startswith("--if-stale") for argument in arguments):
+        command.append(f"--namespace={namespace}")  # of the Lease
     return subprocess.run(
-        [*command, f"--namespace={namespace}", *arguments],
+        command,
         cwd=_ROOT,
         capture_output=True,
         text=True,
