@@ -41,7 +41,7 @@ def measure(scenario: Scenario, way: Way, seconds: float) -> Account:
     with ControlPlane() as plane:
         api = Api(plane.kubeconfig)
         try:
-            fake.add_nodes(api, [_node(each, each.name) for each in scenario.nodes])
+            fake.add_nodes(api, [node_object(each, each.name) for each in scenario.nodes])
             for name, value in _PRIORITIES.items():
                 api.create(objects.priority_class(name, value))
             fake.create_namespace(api, _NAMESPACE, fake.HELD if way.planned else {})
@@ -114,7 +114,7 @@ class _Replay:
     def _create(self, arrival: Arrival, name: str) -> None:
         with self._lock:
             self._stays[name] = Stay(pod=arrival, created=self._now())
-        self._api.create(_pod(arrival, name))
+        self._api.create(pod_object(arrival, name))
         self._plan(arrival.until, partial(self._end, name))
 
     def _end(self, name: str) -> None:
@@ -141,7 +141,7 @@ class _Replay:
         name = f"{kind}-{next(self._numbers)}"
         self._nodes[name] = before
         self._name_of[kind] = name
-        fake.add_nodes(self._api, [_node(before, name)])
+        fake.add_nodes(self._api, [node_object(before, name)])
 
     def _delete(self, path: str) -> None:
         try:
@@ -175,7 +175,7 @@ class _Replay:
         self._create(self._stays[name].pod, f"{name}-r")
 
 
-def _node(node: PricedNode, name: str) -> objects.Object:
+def node_object(node: PricedNode, name: str) -> objects.Object:
     labels = {"node.kubernetes.io/instance-type": node.instance_type, _ZONE: node.zone}
     terms = {"karpenter.sh/capacity-type": "spot" if node.spot else "on-demand"}
     return objects.node(
@@ -188,7 +188,7 @@ def _node(node: PricedNode, name: str) -> objects.Object:
     )
 
 
-def _pod(arrival: Arrival, name: str) -> objects.Object:
+def pod_object(arrival: Arrival, name: str) -> objects.Object:
     spec: dict[str, Any] = {}
     if arrival.kind in _PRIORITIES:
         spec["priorityClassName"] = arrival.kind

@@ -31,7 +31,7 @@ def accepted(pod: Pod, table: NodeTable) -> Mask:
     if pod.node_terms is not None:
         any_term = np.zeros(len(table), np.bool_)
         for term in pod.node_terms:
-            any_term |= _matching(term, table)
+            any_term |= matching_nodes(term, table)
         mask &= any_term
     return mask
 
@@ -55,7 +55,7 @@ def _named_by(term: NodeSelectorTerm) -> str | None:
     return None
 
 
-def _matching(term: NodeSelectorTerm, table: NodeTable) -> Mask:
+def matching_nodes(term: NodeSelectorTerm, table: NodeTable) -> Mask:
     expressions, fields = term.match_expressions or (), term.match_fields or ()
     if not (expressions or fields):  # an empty term matches nothing, unlike an empty label selector
         return np.zeros(len(table), np.bool_)

@@ -37,7 +37,7 @@ class TopologySpread(PodFilter):
             return everyone(len(nodes))
         table = nodes.cluster.table
         mask = np.ones(len(table), np.bool_)
-        for spread, each in self._domains(pod, nodes.cluster):
+        for spread, each in spread_domains(pod.spreads, pod, nodes.cluster, comparisons=self.comparisons):
             fits = each.headroom(each.existing) >= int(each.itself)
             mask &= table.domains(spread.topology_key).to_nodes(fits)
         return mask.take(nodes.rows)
@@ -45,7 +45,7 @@ class TopologySpread(PodFilter):
     def relate(self, waiting: Waiting, nodes: Nodes, relations: Relations) -> None:
         for index in sorted(waiting.subject):
             pod = waiting.pods[index]
-            for spread, each in self._domains(pod, nodes.cluster):
+            for spread, each in spread_domains(pod.spreads, pod, nodes.cluster, comparisons=self.comparisons):
                 counted = (i for i, other in enumerate(waiting.pods) if _counts(spread, pod, other))
                 relations.spread(each, index, counted)
 
@@ -53,37 +53,41 @@ class TopologySpread(PodFilter):
         selectors = {spread.selector for pod in pods for spread in pod.spreads}
         return {each.key for selector in selectors for each in selector or ()}
 
-    def _domains(self, pod: Pod, cluster: Cluster) -> Iterator[tuple[Spread, SpreadDomains]]:
-        if not pod.spreads:
-            return
-        table = cluster.table
-        labelled = np.all([table.domains(spread.topology_key).members for spread in pod.spreads], axis=0)
-        for spread in pod.spreads:
-            domains = table.domains(spread.topology_key)
-            counting = np.where(labelled & self._admitting(spread, pod, cluster), domains.codes, -1)
-            eligible = np.bincount(counting + 1, minlength=len(domains.values) + 1)[1:] > 0
-            yield (
-                spread,
-                SpreadDomains(
-                    codes=domains.codes,
-                    counting=counting,
-                    existing=tally(
-                        cluster, _spread_pods(spread, pod, cluster), counting, len(domains.values)
-                    ),
-                    eligible=eligible,
-                    enough=int(eligible.sum()) >= max(spread.min_domains, 1),
-                    itself=matches(spread.selector, pod.labels),
-                    max_skew=spread.max_skew,
-                ),
-            )
 
-    def _admitting(self, spread: Spread, pod: Pod, cluster: Cluster) -> Mask:
-        mask = np.ones(len(cluster.table), np.bool_)
-        if spread.honor_node_affinity:
-            mask &= accepted(pod, cluster.table)
-        if spread.honor_taints:
-            mask &= tolerable(pod, cluster.table, comparisons=self.comparisons)
-        return mask
+def spread_domains(
+    spreads: Sequence[Spread], pod: Pod, cluster: Cluster, *, comparisons: bool
+) -> Iterator[tuple[Spread, SpreadDomains]]:
+    """Each constraint of the pod with the domains that it speaks of."""
+    if not spreads:
+        return
+    table = cluster.table
+    labelled = np.all([table.domains(spread.topology_key).members for spread in spreads], axis=0)
+    for spread in spreads:
+        domains = table.domains(spread.topology_key)
+        admitting = _admitting(spread, pod, cluster, comparisons=comparisons)
+        counting = np.where(labelled & admitting, domains.codes, -1)
+        eligible = np.bincount(counting + 1, minlength=len(domains.values) + 1)[1:] > 0
+        yield (
+            spread,
+            SpreadDomains(
+                codes=domains.codes,
+                counting=counting,
+                existing=tally(cluster, _spread_pods(spread, pod, cluster), counting, len(domains.values)),
+                eligible=eligible,
+                enough=int(eligible.sum()) >= max(spread.min_domains, 1),
+                itself=matches(spread.selector, pod.labels),
+                max_skew=spread.max_skew,
+            ),
+        )
+
+
+def _admitting(spread: Spread, pod: Pod, cluster: Cluster, *, comparisons: bool) -> Mask:
+    mask = np.ones(len(cluster.table), np.bool_)
+    if spread.honor_node_affinity:
+        mask &= accepted(pod, cluster.table)
+    if spread.honor_taints:
+        mask &= tolerable(pod, cluster.table, comparisons=comparisons)
+    return mask
 
 
 def _counts(spread: Spread, pod: Pod, other: Pod) -> bool:

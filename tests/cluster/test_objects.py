@@ -238,10 +238,10 @@ _CHANGES: list[Callable[[PodBuilder], PodBuilder]] = [
 @given(st.lists(st.lists(st.sampled_from(_CHANGES), max_size=4), min_size=2, max_size=6))
 def test_what_pods_have_alike_is_not_mixed_up(drawn: list[list[Callable[[PodBuilder], PodBuilder]]]) -> None:
     built = [reduce(lambda each, change: change(each), changes, pod("web")).json() for changes in drawn]
-    objects._known_alike.clear()
+    objects._templates.clear()
     together = [read_pod(each) for each in built]
     for each, found in zip(built, together, strict=True):
-        objects._known_alike.clear()
+        objects._templates.clear()
         assert read_pod(each) == found
 
 
@@ -249,9 +249,9 @@ def test_what_pods_have_alike_is_not_mixed_up(drawn: list[list[Callable[[PodBuil
 def test_a_pod_that_differs_in_one_thing_from_the_last_one(number: int) -> None:
     same = pod("web").label("rev", "1").affinity("zone", {"app": "web"}, matchLabelKeys=["rev"])
     other = _CHANGES[number](same)
-    objects._known_alike.clear()
+    objects._templates.clear()
     expected = read_pod(other.json())
-    objects._known_alike.clear()
+    objects._templates.clear()
     read_pod(same.json())
     assert read_pod(other.json()) == expected
 
@@ -260,7 +260,7 @@ def test_what_pods_have_alike_is_kept_once_and_not_for_ever(monkeypatch: pytest.
     one, other = (pod(name).label("app", "web").requests(cpu=1).build() for name in ("one", "other"))
     assert one.labels is other.labels
     assert one.requests is other.requests
-    monkeypatch.setattr(objects, "MOST_KEPT", 8)
+    monkeypatch.setattr(objects, "MAX_KEPT", 8)
     for number in range(100):
         pod("web").label("app", str(number)).build()
-    assert len(objects._known_alike) <= 8
+    assert len(objects._templates) <= 8

@@ -1,4 +1,4 @@
-"""What a pod demands of where it runs, in a form that compares and hashes: equal demands, equal values."""
+"""What a pod demands and prefers of where it runs, in a form that compares and hashes."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import msgspec
 
+from tradewind.cluster.interning import MAX_KEPT, InterningDecoder
 from tradewind.cluster.selectors import Selector, canonical, matches, selector_of
-from tradewind.cluster.shared import MOST_KEPT, Shared
 from tradewind.cluster.wire import (
     NULL,
     Affinity,
@@ -17,6 +17,7 @@ from tradewind.cluster.wire import (
     PodAffinityTerm,
     PodSpec,
     Port,
+    PreferredNodeTerm,
     Requirement,
     SpreadConstraint,
 )
@@ -38,8 +39,15 @@ class PodTerm(msgspec.Struct, frozen=True, gc=False):
         )
 
 
+class WeightedPodTerm(msgspec.Struct, frozen=True, gc=False):
+    """Preferred pod affinity; preferred anti-affinity has a negative weight."""
+
+    weight: int
+    term: PodTerm
+
+
 class Spread(msgspec.Struct, frozen=True, gc=False):
-    """A topology spread constraint that must hold; those that are mere wishes are left out."""
+    """A topology spread constraint."""
 
     topology_key: str
     max_skew: int
@@ -60,44 +68,70 @@ class HostPort(msgspec.Struct, frozen=True, gc=False):
         )
 
 
-class Placement(NamedTuple):
-    """The required terms of an affinity."""
+class AffinityTerms(NamedTuple):
+    """An affinity, required and preferred."""
 
     node_terms: tuple[NodeSelectorTerm, ...] | None = None  # one of them must match; None asks for nothing
     pod_terms: tuple[PodTerm, ...] = ()
     anti_terms: tuple[PodTerm, ...] = ()
+    preferred_nodes: tuple[PreferredNodeTerm, ...] = ()
+    preferred_pods: tuple[WeightedPodTerm, ...] = ()
 
 
-_ANYWHERE = Placement()
+class Spreads(NamedTuple):
+    required: tuple[Spread, ...] = ()  # DoNotSchedule
+    preferred: tuple[Spread, ...] = ()  # ScheduleAnyway
+
+
+_ANYWHERE = AffinityTerms()
+_UNSPREAD = Spreads()
 _NO_PORTS: frozenset[HostPort] = frozenset()
-_read_affinity = Shared(Affinity, lambda affinity: affinity or Affinity(), "spec.affinity")
-_read_constraints: Shared[tuple[SpreadConstraint, ...]] = Shared(
+_read_affinity = InterningDecoder(Affinity, lambda affinity: affinity or Affinity(), "spec.affinity")
+_read_constraints: InterningDecoder[tuple[SpreadConstraint, ...]] = InterningDecoder(
     tuple[SpreadConstraint, ...], lambda constraints: constraints or (), "spec.topologySpreadConstraints"
 )
 
 
-def read_affinity(part: msgspec.Raw, namespace: str, labels: Mapping[str, str]) -> Placement:
+def read_affinity(part: msgspec.Raw, namespace: str, labels: Mapping[str, str]) -> AffinityTerms:
     """`labels` are those that matchLabelKeys and mismatchLabelKeys are still to be looked up in.
 
     The API server writes what they say into the selectors when it stores a pod, and nobody looks again: for a
     pod that it stored there are none, whatever labels the pod has since got.
     """
-    return _ANYWHERE if part is NULL else _placement(bytes(part), namespace, tuple(labels.items()))
+    return _ANYWHERE if part is NULL else _affinity_terms(bytes(part), namespace, tuple(labels.items()))
 
 
-@lru_cache(MOST_KEPT)
-def _placement(part: bytes, namespace: str, labels: tuple[tuple[str, str], ...]) -> Placement:
+@lru_cache(MAX_KEPT)
+def _affinity_terms(part: bytes, namespace: str, labels: tuple[tuple[str, str], ...]) -> AffinityTerms:
     affinity = _read_affinity(msgspec.Raw(part))
-    return Placement(
+    near, apart = affinity.pod_affinity, affinity.pod_anti_affinity
+    return AffinityTerms(
         _node_terms(affinity.node_affinity),
-        _pod_terms(affinity.pod_affinity, namespace, dict(labels)),
-        _pod_terms(affinity.pod_anti_affinity, namespace, dict(labels)),
+        _pod_terms(near, namespace, dict(labels)),
+        _pod_terms(apart, namespace, dict(labels)),
+        _preferred_nodes(affinity.node_affinity),
+        (*_preferred_pods(near, namespace, labels, 1), *_preferred_pods(apart, namespace, labels, -1)),
     )
 
 
 def _node_terms(affinity: NodeAffinity | None) -> tuple[NodeSelectorTerm, ...] | None:
     required = affinity.required_during_scheduling_ignored_during_execution if affinity else None
     return None if required is None else required.node_selector_terms or ()
+
+
+def _preferred_nodes(affinity: NodeAffinity | None) -> tuple[PreferredNodeTerm, ...]:
+    preferred = affinity.preferred_during_scheduling_ignored_during_execution if affinity else None
+    return tuple(term for term in preferred or () if term.weight)
+
+
+def _preferred_pods(
+    affinity: PodAffinity | None, namespace: str, labels: Iterable[tuple[str, str]], sign: int
+) -> Iterator[WeightedPodTerm]:
+    preferred = affinity.preferred_during_scheduling_ignored_during_execution if affinity else None
+    for each in preferred or ():
+        if each.weight:
+            term = _pod_term(each.pod_affinity_term, namespace, dict(labels))
+            yield WeightedPodTerm(sign * each.weight, term)
 
 
 def _pod_terms(
@@ -129,23 +163,28 @@ def _label_keys(
     return (Requirement(key, operator, (labels[key],)) for key in keys or () if key in labels)
 
 
-def read_spreads(part: msgspec.Raw, labels: Mapping[str, str]) -> tuple[Spread, ...]:
-    return () if part is NULL else _spreads(bytes(part), tuple(labels.items()))
+def read_spreads(part: msgspec.Raw, labels: Mapping[str, str]) -> Spreads:
+    return _UNSPREAD if part is NULL else _spreads(bytes(part), tuple(labels.items()))
 
 
-@lru_cache(MOST_KEPT)
-def _spreads(part: bytes, labels: tuple[tuple[str, str], ...]) -> tuple[Spread, ...]:
-    return tuple(
-        Spread(
-            topology_key=each.topology_key,
-            max_skew=each.max_skew,
-            selector=_spread_selector(each, dict(labels)),
-            min_domains=each.min_domains or 1,
-            honor_node_affinity=each.node_affinity_policy != "Ignore",
-            honor_taints=each.node_taints_policy == "Honor",
-        )
-        for each in _read_constraints(msgspec.Raw(part))
-        if each.when_unsatisfiable == "DoNotSchedule"
+@lru_cache(MAX_KEPT)
+def _spreads(part: bytes, labels: tuple[tuple[str, str], ...]) -> Spreads:
+    constraints = _read_constraints(msgspec.Raw(part))
+
+    def unsatisfiable(action: str) -> tuple[Spread, ...]:
+        return tuple(_spread(each, dict(labels)) for each in constraints if each.when_unsatisfiable == action)
+
+    return Spreads(unsatisfiable("DoNotSchedule"), unsatisfiable("ScheduleAnyway"))
+
+
+def _spread(constraint: SpreadConstraint, labels: Mapping[str, str]) -> Spread:
+    return Spread(
+        topology_key=constraint.topology_key,
+        max_skew=constraint.max_skew,
+        selector=_spread_selector(constraint, labels),
+        min_domains=constraint.min_domains or 1,
+        honor_node_affinity=constraint.node_affinity_policy != "Ignore",
+        honor_taints=constraint.node_taints_policy == "Honor",
     )
 
 

@@ -5,10 +5,18 @@ from collections.abc import Hashable, Iterable, Mapping
 
 import msgspec
 
-from tradewind.cluster.constraints import HostPort, PodTerm, Spread, host_ports, read_affinity, read_spreads
+from tradewind.cluster.constraints import (
+    HostPort,
+    PodTerm,
+    Spread,
+    WeightedPodTerm,
+    host_ports,
+    read_affinity,
+    read_spreads,
+)
+from tradewind.cluster.interning import MAX_KEPT, InterningDecoder
 from tradewind.cluster.quantity import amount
 from tradewind.cluster.requests import pod_sizes, read_nanos, sizes_key
-from tradewind.cluster.shared import MOST_KEPT, Shared
 from tradewind.cluster.wire import (
     Metadata,
     NamespaceObject,
@@ -21,6 +29,7 @@ from tradewind.cluster.wire import (
     PodObject,
     PodSpec,
     PodStatus,
+    PreferredNodeTerm,
     RawQuantities,
     Taint,
     Toleration,
@@ -88,7 +97,10 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
     host_ports: frozenset[HostPort] = frozenset()
     affinity: tuple[PodTerm, ...] = ()
     anti_affinity: tuple[PodTerm, ...] = ()
-    spreads: tuple[Spread, ...] = ()
+    spreads: tuple[Spread, ...] = ()  # that must hold
+    preferred_nodes: tuple[PreferredNodeTerm, ...] = ()
+    preferred_pods: tuple[WeightedPodTerm, ...] = ()
+    preferred_spreads: tuple[Spread, ...] = ()
     gang: str = ""  # of the same namespace, placed together or not at all
     gates: tuple[str, ...] = ()  # names of those that keep kube-scheduler from looking at it
     scheduler_name: str = DEFAULT_SCHEDULER
@@ -122,15 +134,15 @@ def _controller(owners: Iterable[OwnerReference] | None) -> OwnerReference | Non
     return next((owner for owner in owners or () if owner.controller), None)
 
 
-_read_labels: Shared[Mapping[str, str]] = Shared(
+_read_labels: InterningDecoder[Mapping[str, str]] = InterningDecoder(
     dict[str, str], lambda labels: labels or {}, "metadata.labels"
 )
-_read_owner = Shared(tuple[OwnerReference, ...], _controller, "metadata.ownerReferences")
-_read_allocatable = Shared(RawQuantities, _allocatable, "status.allocatable")
-_read_node_selector: Shared[Mapping[str, str]] = Shared(
+_read_owner = InterningDecoder(tuple[OwnerReference, ...], _controller, "metadata.ownerReferences")
+_read_allocatable = InterningDecoder(RawQuantities, _allocatable, "status.allocatable")
+_read_node_selector: InterningDecoder[Mapping[str, str]] = InterningDecoder(
     dict[str, str], lambda labels: labels or {}, "spec.nodeSelector"
 )
-_read_tolerations: Shared[tuple[Toleration, ...]] = Shared(
+_read_tolerations: InterningDecoder[tuple[Toleration, ...]] = InterningDecoder(
     tuple[Toleration, ...], lambda tolerations: tolerations or (), "spec.tolerations"
 )
 
@@ -183,26 +195,26 @@ def pod_of(pod: PodObject) -> Pod:
     metadata, spec, status = pod.metadata, pod.spec or PodSpec(), pod.status or PodStatus()
     name = _name(metadata, "pod")
     annotations = _ours(metadata.annotations) if metadata.annotations else _NO_ANNOTATIONS
-    alike = _alike(metadata, spec, status)
+    template = _template(metadata, spec, status)
     return msgspec.structs.replace(
-        alike,
+        template,
         name=name,
-        uid=metadata.uid or f"{alike.namespace}/{name}",  # files written by hand have none
+        uid=metadata.uid or f"{template.namespace}/{name}",  # files written by hand have none
         annotations=annotations,
         node_name=sys.intern(spec.node_name or ""),
         created=metadata.creation_timestamp or "",
         finished=status.phase in _FINISHED,
         deleting=metadata.deletion_timestamp is not None,
-        gang=alike.gang or annotations.get(_GANG_ANNOTATION, ""),
+        gang=template.gang or annotations.get(_GANG_ANNOTATION, ""),
         gates=tuple([gate.name for gate in spec.scheduling_gates]) if spec.scheduling_gates else (),
         nominated="" if spec.node_name else status.nominated_node_name or "",
     )
 
 
-_known_alike: dict[Hashable, Pod] = {}
+_templates: dict[Hashable, Pod] = {}
 
 
-def _alike(metadata: Metadata, spec: PodSpec, status: PodStatus) -> Pod:
+def _template(metadata: Metadata, spec: PodSpec, status: PodStatus) -> Pod:
     """What the pods of a workload have in common: read once for all that say the same."""
     ports = host_ports(spec)
     key = (
@@ -221,21 +233,22 @@ def _alike(metadata: Metadata, spec: PodSpec, status: PodStatus) -> Pod:
         bytes(spec.tolerations),
         bytes(spec.topology_spread_constraints),
     )
-    pod = _known_alike.get(key)
+    pod = _templates.get(key)
     if pod is None:
-        if len(_known_alike) >= MOST_KEPT:
-            _known_alike.clear()
-        pod = _known_alike[key] = _read_alike(metadata, spec, status, ports)
+        if len(_templates) >= MAX_KEPT:
+            _templates.clear()
+        pod = _templates[key] = _read_template(metadata, spec, status, ports)
     return pod
 
 
-def _read_alike(metadata: Metadata, spec: PodSpec, status: PodStatus, ports: frozenset[HostPort]) -> Pod:
+def _read_template(metadata: Metadata, spec: PodSpec, status: PodStatus, ports: frozenset[HostPort]) -> Pod:
     namespace = sys.intern(metadata.namespace or "default")
     labels = _read_labels(metadata.labels)
     unmerged = {} if metadata.creation_timestamp else labels  # stored by the API server, or from a file
     sizes = pod_sizes(spec, status)
     owner = _read_owner(metadata.owner_references)
     affinity = read_affinity(spec.affinity, namespace, unmerged)
+    spreads = read_spreads(spec.topology_spread_constraints, labels)
     return Pod(
         namespace=namespace,
         name="",
@@ -255,7 +268,10 @@ def _read_alike(metadata: Metadata, spec: PodSpec, status: PodStatus, ports: fro
         host_ports=ports,
         affinity=affinity.pod_terms,
         anti_affinity=affinity.anti_terms,
-        spreads=read_spreads(spec.topology_spread_constraints, labels),
+        spreads=spreads.required,
+        preferred_nodes=affinity.preferred_nodes,
+        preferred_pods=affinity.preferred_pods,
+        preferred_spreads=spreads.preferred,
         gang=(spec.scheduling_group and spec.scheduling_group.pod_group_name) or labels.get(_GANG_LABEL, ""),
         scheduler_name=sys.intern(spec.scheduler_name or DEFAULT_SCHEDULER),
     )

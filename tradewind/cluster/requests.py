@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import msgspec
 
+from tradewind.cluster.interning import MAX_KEPT, InterningDecoder
 from tradewind.cluster.quantity import amount, parse_nanos
-from tradewind.cluster.shared import MOST_KEPT, Shared
 from tradewind.cluster.wire import (
     NULL,
     Container,
@@ -27,8 +27,10 @@ from tradewind.errors import QuantityError
 Nanos = dict[str, int]
 Amounts = Mapping[str, int]
 
-_read_lists = Shared(ResourceLists, lambda lists: lists or ResourceLists())
-_read_quantities: Shared[RawQuantities] = Shared(RawQuantities, lambda quantities: quantities or {})
+_read_lists = InterningDecoder(ResourceLists, lambda lists: lists or ResourceLists())
+_read_quantities: InterningDecoder[RawQuantities] = InterningDecoder(
+    RawQuantities, lambda quantities: quantities or {}
+)
 
 
 class Sizes(NamedTuple):
@@ -64,7 +66,7 @@ def pod_sizes(spec: PodSpec, status: PodStatus) -> Sizes:
     key = sizes_key(spec, status)
     sizes = _known.get(key)
     if sizes is None:
-        if len(_known) >= MOST_KEPT:
+        if len(_known) >= MAX_KEPT:
             _known.clear()
         sizes = _known[key] = Sizes(_requests(spec, status), _limits(spec))
     return sizes

@@ -12,7 +12,7 @@ RawQuantities = Mapping[str, str | int | float | None]
 """Quantities as they stand in the JSON; people and some clients write bare numbers, and null is zero."""
 
 NULL = msgspec.Raw(b"null")
-"""For parts that many objects have alike, which cluster.shared reads: the same bytes, the same value."""
+"""For parts that many objects have alike, which cluster.interning reads: the same bytes, the same value."""
 
 
 class OwnerReference(msgspec.Struct, frozen=True, gc=False):
@@ -54,8 +54,14 @@ class NodeSelector(msgspec.Struct, rename="camel", gc=False):
     node_selector_terms: tuple[NodeSelectorTerm, ...] | None = None
 
 
+class PreferredNodeTerm(msgspec.Struct, frozen=True, gc=False):
+    weight: int = 0
+    preference: NodeSelectorTerm = NodeSelectorTerm()
+
+
 class NodeAffinity(msgspec.Struct, rename="camel", gc=False):
     required_during_scheduling_ignored_during_execution: NodeSelector | None = None
+    preferred_during_scheduling_ignored_during_execution: tuple[PreferredNodeTerm, ...] | None = None
 
 
 class PodAffinityTerm(msgspec.Struct, rename="camel", gc=False):
@@ -67,8 +73,14 @@ class PodAffinityTerm(msgspec.Struct, rename="camel", gc=False):
     mismatch_label_keys: tuple[str, ...] | None = None
 
 
+class PreferredPodTerm(msgspec.Struct, rename="camel", gc=False):
+    weight: int = 0
+    pod_affinity_term: PodAffinityTerm = msgspec.field(default_factory=PodAffinityTerm)
+
+
 class PodAffinity(msgspec.Struct, rename="camel", gc=False):
     required_during_scheduling_ignored_during_execution: tuple[PodAffinityTerm, ...] | None = None
+    preferred_during_scheduling_ignored_during_execution: tuple[PreferredPodTerm, ...] | None = None
 
 
 class Affinity(msgspec.Struct, rename="camel", gc=False):

@@ -200,6 +200,7 @@ class Planning:
             favour=selection.favour(chosen, this.waited, settings.hold_seconds, settings.tenant_share),
             expires_at=float(round(this.now + settings.plan_seconds)),
             pools=settings.pools,
+            rent=settings.rent,
         )
         return result, len(moving)
 

@@ -39,11 +39,16 @@ class Batch:
 
 
 def make_batch(
-    snapshot: Snapshot, pods: Sequence[Pod], policy_of: PolicyOf, favour: Mapping[str, int] | None = None
+    snapshot: Snapshot,
+    pods: Sequence[Pod],
+    policy_of: PolicyOf,
+    favour: Mapping[str, int] | None = None,
+    rent: float = 0.0,
 ) -> Batch:
     """All pods of the cluster: those on nodes, and those that wait for one.
 
-    `favour` by UID: among pods of equal priority the higher goes first; 0 where nothing is said.
+    `favour` by UID: among pods of equal priority the higher goes first; 0 where nothing is said. `rent` as
+    `objective` says.
     """
     placed = [pod for pod in pods if pod.node_name and not pod.finished]
     waiting = [pod for pod in pods if not (pod.node_name or pod.finished or pod.deleting)]
@@ -52,7 +57,7 @@ def make_batch(
     staying = wanted.staying(placed)
     plannable = [pod for pod in waiting if str(pod) not in wanted.refused] if wanted.refused else waiting
     groups = _groups(plannable, wanted.hints, snapshot, policy_of, favour or {})
-    problem = _problem(snapshot, groups, staying, wanted.by_name)
+    problem = _problem(snapshot, groups, staying, wanted.by_name, rent)
     return Batch(snapshot=snapshot, groups=groups, refused=wanted.refused, problem=problem)
 
 
@@ -117,7 +122,11 @@ class _Wanted:
 
 
 def _problem(
-    snapshot: Snapshot, groups: Sequence[Group], staying: Sequence[Pod], placed: Mapping[str, Pod]
+    snapshot: Snapshot,
+    groups: Sequence[Group],
+    staying: Sequence[Pod],
+    placed: Mapping[str, Pod],
+    rent: float,
 ) -> Problem:
     nodes = snapshot.nodes
     in_use = [pod.node_name for pod in staying if pod.owner is None or pod.owner.kind not in _NODES_OWN]
@@ -126,7 +135,7 @@ def _problem(
     mask[:] = False
     mask[used] = True
     price = prices(nodes)
-    classes = pod_classes(groups, nodes, price, staying, placed)
+    classes = pod_classes(groups, nodes, price, staying, placed, rent=rent)
     others = other_accounts(groups)
     return Problem(
         node_names=tuple(nodes.names),

@@ -47,18 +47,20 @@ def plan(
     favour: Mapping[str, int] | None = None,
     expires_at: float = math.inf,
     pools: Sequence[PoolTemplate] = (),
+    rent: float = 0.0,
 ) -> PlanResult:
     """The greedy placement, bettered by the worker within so many seconds; without a worker as it is.
 
     `patience` is for so many seconds more while a pod is without a place; with `skip_solver_if_complete` the
     worker is asked only if there is such a pod. `favour` as `selection` says, by UID. `pools` are planned on
-    for the pods that found no place, in as many seconds again.
+    for the pods that found no place, in as many seconds again. `rent` as `objective` says; 0: no more pods
+    are to come.
     """
-    batch = make_batch(snapshot, pods, policy_of)
+    batch = make_batch(snapshot, pods, policy_of, rent=rent)
     floor = greedy(batch.problem)
     if favour and sum(floor.values()) < batch.problem.pods:
         # Only now, as it divides classes, and the fewer there are the better are the plans.
-        batch = make_batch(snapshot, pods, policy_of, favour)
+        batch = make_batch(snapshot, pods, policy_of, favour, rent)
         floor = greedy(batch.problem)
     if skip_solver_if_complete and sum(floor.values()) == batch.problem.pods:
         worker = None

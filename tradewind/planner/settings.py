@@ -98,6 +98,12 @@ class PlannerSettings(_Settings):
     tenant_share: float = Field(
         default=0.5, gt=0, le=1, description="of a batch for one namespace while others wait"
     )
+    rent: float = Field(
+        default=2.0,
+        ge=0,
+        le=100,
+        description="of room that later pods may need, in shares of the node's price",
+    )
     pools: tuple[PoolTemplate, ...] = ()
 
     @field_validator("pools")

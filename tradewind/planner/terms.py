@@ -16,11 +16,8 @@ from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Nodes
 from tradewind.planner import hints
 from tradewind.planner.hints import Hints
+from tradewind.planner.objective import pod_cost
 from tradewind.planner.problem import Amounts, Floats, Mask, PodClass
-
-# What the best score is worth to a pod over the worst, as a part of what it costs: enough to decide between
-# nodes that cost the same, too little to open one that would not be needed.
-SCORE_WORTH = 0.01
 
 # Placing a pod is worth more than any saving; a higher priority more than all of the lower ones, as far as
 # the solvers' integers reach.
@@ -96,6 +93,8 @@ def pod_classes(
     price: Floats,
     staying: Sequence[Pod],
     placed: Mapping[str, Pod],
+    *,
+    rent: float,
 ) -> tuple[PodClass, ...]:
     """One for each group; those that differ only in what ties them to other pods share their columns."""
     shared: dict[Hashable, _Columns] = {}
@@ -106,7 +105,7 @@ def pod_classes(
         key = _apart_from_ties(group)
         columns = shared.get(key)
         if columns is None:
-            columns = shared[key] = _columns(group, nodes, price, others)
+            columns = shared[key] = _columns(group, nodes, price, others, rent)
         enemies = staying if group.hints.conflicts else hostile
         found.append(
             PodClass(
@@ -145,12 +144,15 @@ def own_terms(pod: Pod) -> Hashable:
         pod.owner and pod.owner.kind,
         tuple(sorted(pod.node_selector.items())),
         pod.node_terms,
+        pod.preferred_nodes,
+        pod.preferred_pods,
+        pod.preferred_spreads,
         pod.tolerations,
         pod.host_ports,
     )
 
 
-def _columns(group: Group, nodes: Nodes, price: Floats, others: Sequence[Account]) -> _Columns:
+def _columns(group: Group, nodes: Nodes, price: Floats, others: Sequence[Account], rent: float) -> _Columns:
     requests = _amounts(group.pod.requests, nodes)
     share = _share(requests, nodes)
     needs = group.needs() if others else {}
@@ -160,7 +162,8 @@ def _columns(group: Group, nodes: Nodes, price: Floats, others: Sequence[Account
         if not isinstance(rule, PodFilter):
             mask &= rule.feasible(group.pod, nodes)
     requests = np.concatenate([requests, np.array(taken, np.int64)])
-    return _Columns(requests, mask, _cost(group, nodes, price * share), share)
+    cost = pod_cost(group.pod, group.policy, nodes, price, share, rent=rent)
+    return _Columns(requests, mask, cost, share)
 
 
 def prices(nodes: Nodes) -> Floats:
@@ -239,16 +242,3 @@ def _share(requests: Amounts, nodes: Nodes) -> Floats:
         taken = np.divide(requests[row], total, out=np.ones(len(nodes)), where=total > 0)
         np.maximum(share, taken, out=share)
     return np.minimum(share, 1, out=share)
-
-
-def _cost(group: Group, nodes: Nodes, own: Floats) -> Floats:
-    """`own` is what the pod costs on each node, its share of the price.
-
-    That times the chance of an interruption is the loss to expect: an hour's work of the pod.
-    """
-    loss = nodes.interruption_rate * own
-    weights = sum(weight for _, weight in group.policy.scorers)
-    if not weights or not len(nodes):
-        return loss
-    total = group.policy.total(group.pod, nodes)
-    return np.asarray(loss + SCORE_WORTH * float(own.mean()) * (1 - total / weights), np.float64)

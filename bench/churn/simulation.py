@@ -1,0 +1,142 @@
+"""The same hours without a control plane: pods are placed by the planner or by the scores in no time at all.
+
+It leaves out what waiting and races cost, so its figures lie below those of a replay; it is for comparing
+objectives, deterministic and many times as fast.
+"""
+
+import heapq
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from bench.churn.ledger import Account, Stay, account
+from bench.churn.replay import node_object, pod_object
+from bench.churn.scenario import CRITICAL_PRIORITY, Arrival, Scenario
+from scoring.policy import weighted_sum
+from tradewind.cluster.cache import Cache
+from tradewind.cluster.objects import Pod, read_node, read_pod
+from tradewind.config.classes import Policies
+from tradewind.market.market import Market
+from tradewind.planner.planner import plan
+from tradewind.planner.worker import Worker
+
+_PRIORITIES = {"critical": CRITICAL_PRIORITY, "batch": -10}
+
+Place = Callable[[Cache, Sequence[Pod]], dict[str, str]]
+"""The nodes of these waiting pods, by UID."""
+
+
+def planned(policies: Policies, worker: Worker | None, seconds: float, rent: float) -> Place:
+    def place(cache: Cache, pods: Sequence[Pod]) -> dict[str, str]:
+        done = plan(cache.snapshot(), pods, policies.of, worker, seconds, rent=rent)
+        return {each.uid: each.node for each in done.plan.placements}
+
+    return place
+
+
+def scored(policies: Policies) -> Place:
+    """One pod after the other, each to the best of all nodes."""
+
+    def place(cache: Cache, pods: Sequence[Pod]) -> dict[str, str]:
+        chosen = {}
+        for pod in pods:
+            nodes, policy = cache.snapshot().nodes, policies.of(pod)
+            rows = np.flatnonzero(policy.filter(pod, nodes).feasible)
+            if rows.size:
+                passed = nodes.take(rows)
+                totals = weighted_sum(tuple(policy.terms(pod, passed)), len(passed))
+                name = nodes.cluster.table.nodes[rows[int(np.argmax(totals))]].name
+                chosen[pod.uid] = name
+                cache.apply_pod(msgspec.structs.replace(pod, node_name=name))
+        return chosen
+
+    return place
+
+
+@dataclass(order=True)
+class _Event:
+    at: float
+    number: int
+    act: Callable[[float], None] = field(compare=False)
+
+
+class Simulation:
+    def __init__(self, scenario: Scenario, place: Place, window_seconds: float) -> None:
+        """Pods that come within a window are placed together at its end."""
+        self._place = place
+        self._window = window_seconds
+        self._cache = Cache(Market().offer_of)
+        self._nodes = {each.name: each for each in scenario.nodes}
+        self._name_of = {each.name: each.name for each in scenario.nodes}
+        self._stays: dict[str, Stay] = {}
+        self._waiting: dict[str, Pod] = {}
+        self._numbers = itertools.count()
+        self._events: list[_Event] = []
+        for each in scenario.nodes:
+            self._apply_node(each.name)
+        for arrival in scenario.arrivals:
+            self._at(arrival.at, lambda now, each=arrival: self._create(each, each.name, now))
+        for vanishing in scenario.vanishings:
+            self._at(vanishing.at, lambda now, each=vanishing.node: self._vanish(each, now))
+            self._at(vanishing.back_at, lambda _, each=vanishing.node: self._come_back(each))
+
+    def run(self, seconds: float) -> Account:
+        ends = self._window
+        while self._events and self._events[0].at < seconds:
+            while self._events[0].at > ends:
+                self._place_waiting(ends)
+                ends += self._window
+            event = heapq.heappop(self._events)
+            event.act(event.at)
+        return account(list(self._stays.values()), self._nodes, seconds)
+
+    def _at(self, at: float, act: Callable[..., Any]) -> None:
+        heapq.heappush(self._events, _Event(at, next(self._numbers), act))
+
+    def _apply_node(self, name: str) -> None:
+        self._cache.apply_node(read_node(msgspec.json.encode(node_object(self._nodes[name], name))))
+
+    def _create(self, arrival: Arrival, name: str, now: float) -> None:
+        obj = pod_object(arrival, name)
+        obj["metadata"]["uid"] = name
+        obj["spec"]["priority"] = _PRIORITIES.get(arrival.kind, 0)
+        pod = read_pod(msgspec.json.encode(obj))
+        self._stays[name] = Stay(pod=arrival, created=now)
+        self._waiting[name] = pod
+        self._cache.apply_pod(pod)
+        self._at(arrival.until, lambda at: self._end(name, at))
+
+    def _place_waiting(self, now: float) -> None:
+        if not self._waiting:
+            return
+        for name, node in self._place(self._cache, list(self._waiting.values())).items():
+            self._cache.apply_pod(msgspec.structs.replace(self._waiting.pop(name), node_name=node))
+            self._stays[name].bound, self._stays[name].node = now, node
+
+    def _end(self, name: str, now: float) -> None:
+        if self._stays[name].ended is None:
+            self._stays[name].ended = now
+            self._forget(name)
+
+    def _forget(self, name: str) -> None:
+        self._waiting.pop(name, None)
+        self._cache.remove_pod(name)
+
+    def _vanish(self, kind: str, now: float) -> None:
+        node = self._name_of[kind]
+        self._cache.remove_node(node)
+        hit = [name for name, stay in self._stays.items() if stay.node == node and stay.ended is None]
+        for name in hit:
+            self._stays[name].ended, self._stays[name].interrupted = now, True
+            self._forget(name)
+            self._create(self._stays[name].pod, f"{name}-r", now)
+
+    def _come_back(self, kind: str) -> None:
+        name = f"{kind}-{next(self._numbers)}"
+        self._nodes[name] = self._nodes[self._name_of[kind]]
+        self._name_of[kind] = name
+        self._apply_node(name)
