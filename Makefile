@@ -9,7 +9,7 @@ BIN := .venv/bin
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 
-.PHONY: help run test check fix unit e2e e2e-kind bench bench-quick image lock clean
+.PHONY: help run test check fix unit e2e e2e-kind bench bench-quick image chart lock clean
 
 help: ## Show what each target does
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -54,6 +54,9 @@ bench-quick: .venv/dev.stamp ## The same in small: two minutes, to see that ever
 
 image: ## Build the container image (needs Docker)
 	docker build --tag $(IMAGE) .
+
+chart: .venv/dev.stamp ## Make the Helm chart's files from the manifests
+	$(BIN)/python -m e2e.installation.chart
 
 lock: .venv/dev.stamp ## Lock the newest dependencies that pyproject.toml allows (needs uv)
 	uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url \

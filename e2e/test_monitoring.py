@@ -16,8 +16,6 @@ from e2e.plane import ControlPlane
 from e2e.prometheus import Prometheus
 from e2e.tradewind import Tradewind
 
-pytestmark = pytest.mark.local_only
-
 _MONITORING = Path(__file__).parents[1] / "manifests" / "components" / "monitoring"
 _NAMESPACE = "tradewind-system"
 _PODS = 30

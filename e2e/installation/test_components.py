@@ -67,6 +67,28 @@ def test_market_switches_the_planner_too(plane: ControlPlane, tmp_path: Path, ov
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
+def test_market_mounts_prices_and_credentials_where_there_are_any(
+    plane: ControlPlane, tmp_path: Path, overlay: str
+) -> None:
+    objects = rendered(plane, tmp_path, overlay, "market")
+    for name in ("tradewind", "tradewind-planner"):
+        (deployment,) = named(objects, "Deployment", name)
+        spec = deployment["spec"]["template"]["spec"]
+        volumes = {volume["name"]: volume for volume in spec["volumes"]}
+        assert volumes["prices"]["configMap"] == {"name": "tradewind-prices", "optional": True}
+        assert volumes["prometheus"]["secret"]["optional"] is True
+        assert "config" in volumes  # what was there stays
+        (ours,) = [
+            each
+            for each in (*spec["containers"], *spec.get("initContainers", []))
+            if each["image"].startswith("tradewind:")
+        ]
+        mounted = {mount["name"]: mount["mountPath"] for mount in ours["volumeMounts"]}
+        assert mounted["prices"] == "/etc/tradewind-prices"
+        assert mounted["prometheus"] == "/etc/tradewind-prometheus"
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
 def test_monitoring_brings_scraping_alerts_and_dashboard(
     plane: ControlPlane, tmp_path: Path, overlay: str
 ) -> None:

@@ -1,0 +1,70 @@
+{{/*
+The objects in files/ are what kustomize makes of manifests/ (`make chart`). These templates change them in place, by the
+values alone, and print nothing.
+*/}}
+
+{{- define "tradewind.adjust" -}}
+{{- $object := .object -}}
+{{- $values := .root.Values -}}
+{{- $name := $object.metadata.name -}}
+{{- if eq $object.kind "Deployment" -}}
+  {{- $planner := eq $name "tradewind-planner" -}}
+  {{- $_ := set $object.spec "replicas" ($planner | ternary $values.planner.replicas $values.replicas) -}}
+  {{- if and (not $planner) $values.components.bind -}}
+    {{- $_ := set $object.spec "replicas" 1 -}}
+  {{- end -}}
+  {{- $resources := $planner | ternary $values.planner.resources $values.resources -}}
+  {{- include "tradewind.pod" (dict "spec" $object.spec.template.spec "root" .root "name" $name "resources" $resources) -}}
+{{- else if eq $object.kind "CronJob" -}}
+  {{- include "tradewind.pod" (dict "spec" $object.spec.jobTemplate.spec.template.spec "root" .root "name" $name "resources" dict) -}}
+{{- else if and (eq $object.kind "ConfigMap") (eq $name "tradewind") $values.config -}}
+  {{- $head := dict "apiVersion" "tradewind.dev/v1alpha1" "kind" "TradewindConfiguration" -}}
+  {{- $_ := set $object.data "tradewind.yaml" (toYaml (merge $head $values.config)) -}}
+{{- else if and (eq $object.kind "Service") (hasKey $object.spec "clusterIP") -}}
+  {{- $_ := set $object.spec "clusterIP" $values.clusterIP -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "tradewind.pod" -}}
+{{- $spec := .spec -}}
+{{- $values := .root.Values -}}
+{{- with $values.nodeSelector -}}
+  {{- $_ := set $spec "nodeSelector" (merge (deepCopy .) ($spec.nodeSelector | default dict)) -}}
+{{- end -}}
+{{- with $values.tolerations -}}
+  {{- $_ := set $spec "tolerations" . -}}
+{{- end -}}
+{{- with $values.imagePullSecrets -}}
+  {{- $_ := set $spec "imagePullSecrets" . -}}
+{{- end -}}
+{{- range concat ($spec.initContainers | default list) $spec.containers -}}
+  {{- if hasPrefix "kube-scheduler:" .image -}}
+    {{- $_ := set . "image" (printf "%s:%s" $values.schedulerImage.repository $values.schedulerImage.tag) -}}
+  {{- else -}}
+    {{- $_ := set . "image" (printf "%s:%s" $values.image.repository ($values.image.tag | default $.root.Chart.AppVersion)) -}}
+    {{- $_ := set . "imagePullPolicy" $values.image.pullPolicy -}}
+    {{- if $.resources -}}
+      {{- $_ := set . "resources" $.resources -}}
+    {{- end -}}
+    {{- include "tradewind.switches" (dict "container" . "spec" $spec "name" $.name "root" $.root) -}}
+  {{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* What a component changes in pods that are there anyway; files/switches.yaml has it by component and Deployment. */}}
+{{- define "tradewind.switches" -}}
+{{- $switches := .root.Files.Get "files/switches.yaml" | fromYaml -}}
+{{- range $component, $on := .root.Values.components -}}
+  {{- if $on -}}
+    {{- $added := dig $component $.name dict $switches -}}
+    {{- range $key := list "env" "volumeMounts" -}}
+      {{- with get $added $key -}}
+        {{- $_ := set $.container $key (concat (get $.container $key | default list) .) -}}
+      {{- end -}}
+    {{- end -}}
+    {{- with $added.volumes -}}
+      {{- $_ := set $.spec "volumes" (concat ($.spec.volumes | default list) .) -}}
+    {{- end -}}
+  {{- end -}}
+{{- end -}}
+{{- end -}}

@@ -1,0 +1,202 @@
+"""The Helm chart, rendered by helm: the same objects as kustomize makes, and what its values change."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from e2e import fake, tools
+from e2e.api import Api
+from e2e.installation.chart import CHART, COMPONENTS, MODES, files, kustomized
+from e2e.installation.installation import NAMESPACE, ROOT, Shell
+from e2e.objects import Object
+from e2e.plane import ControlPlane
+
+_VERSION = "v1.36.3"
+
+Objects = dict[tuple[str, str], Object]
+
+
+@pytest.fixture(scope="module")
+def helm() -> Path:
+    return tools.need("helm")
+
+
+@pytest.fixture(scope="module")
+def kubectl(plane: ControlPlane) -> Path:
+    return plane.programs.kubectl
+
+
+def by_name(objects: list[Object]) -> Objects:
+    found = {(obj["kind"], obj["metadata"]["name"]): obj for obj in objects}
+    assert len(found) == len(objects)
+    for obj in objects:
+        if obj["kind"] == "Deployment":  # the order of volumes means nothing
+            obj["spec"]["template"]["spec"]["volumes"].sort(key=lambda volume: volume["name"])
+    return found
+
+
+def rendered(helm: Path, values: dict[str, Any], namespace: str = NAMESPACE) -> Objects:
+    command: list[str | Path] = [
+        "template",
+        "tradewind",
+        CHART,
+        "--namespace",
+        namespace,
+        "--kube-version",
+        _VERSION,
+    ]
+    done = tools.run(helm, *command, "--values", "-", stdin=yaml.safe_dump(values))
+    assert done.returncode == 0, done.stderr
+    return by_name([obj for obj in yaml.safe_load_all(done.stdout) if obj])
+
+
+def test_files_are_what_kustomize_makes_now(kubectl: Path) -> None:
+    there = {path.name: path.read_text() for path in (CHART / "files").iterdir()}
+    assert there == files(kubectl), "the manifests have changed: run `make chart`"
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("component", [None, *COMPONENTS])
+def test_the_chart_installs_what_the_manifests_install(
+    helm: Path, kubectl: Path, *, mode: str, component: str | None
+) -> None:
+    components = [component] if component else []
+    expected = by_name(kustomized(kubectl, mode, components))
+    values = {"mode": mode, "createNamespace": True, "components": dict.fromkeys(components, True)}
+    assert rendered(helm, values) == expected
+
+
+def test_helm_has_nothing_against_the_chart(helm: Path) -> None:
+    done = tools.run(helm, "lint", "--strict", CHART)
+    assert done.returncode == 0, done.stdout
+
+
+def test_versions_are_those_of_the_project() -> None:
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
+    assert f'version = "{chart["version"]}"' in (ROOT / "pyproject.toml").read_text()
+    assert chart["appVersion"] == chart["version"]
+
+
+def test_every_component_can_be_switched() -> None:
+    assert sorted(yaml.safe_load((CHART / "values.yaml").read_text())["components"]) == COMPONENTS
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_another_namespace_is_used_throughout(helm: Path, mode: str) -> None:
+    components = dict.fromkeys(COMPONENTS, True)
+    objects = rendered(helm, {"mode": mode, "components": components}, namespace="elsewhere")
+    assert ("Namespace", "elsewhere") not in objects
+    assert NAMESPACE not in yaml.safe_dump(list(objects.values()))
+
+
+def pod(objects: Objects, name: str) -> Any:
+    return objects["Deployment", name]["spec"]["template"]["spec"]
+
+
+@pytest.mark.parametrize(
+    ("values", "look", "seen"),
+    [
+        pytest.param(
+            {"image": {"repository": "mirror/tradewind", "tag": "1.2.3", "pullPolicy": "Always"}},
+            lambda objects: {
+                (each["image"], each["imagePullPolicy"])
+                for spec in (pod(objects, "tradewind"), pod(objects, "tradewind-planner"))
+                for each in (*spec.get("initContainers", ()), *spec["containers"])
+                if each["name"] != "kube-scheduler"
+            },
+            {("mirror/tradewind:1.2.3", "Always")},
+            id="the image",
+        ),
+        pytest.param(
+            {"schedulerImage": {"repository": "mirror/kube-scheduler", "tag": "v1.34.1"}},
+            lambda objects: pod(objects, "tradewind")["containers"][0]["image"],
+            "mirror/kube-scheduler:v1.34.1",
+            id="the scheduler's image",
+        ),
+        pytest.param(
+            {"replicas": 3, "planner": {"replicas": 1}},
+            lambda objects: [
+                objects["Deployment", name]["spec"]["replicas"] for name in ("tradewind", "tradewind-planner")
+            ],
+            [3, 1],
+            id="replicas",
+        ),
+        pytest.param(
+            {"planner": {"resources": {"limits": {"memory": "4Gi"}}}},
+            lambda objects: pod(objects, "tradewind-planner")["containers"][0]["resources"],
+            {"limits": {"memory": "4Gi"}},
+            id="resources",
+        ),
+        pytest.param(
+            {"config": {"weights": {"price": 3}}},
+            lambda objects: yaml.safe_load(objects["ConfigMap", "tradewind"]["data"]["tradewind.yaml"]),
+            {
+                "apiVersion": "tradewind.dev/v1alpha1",
+                "kind": "TradewindConfiguration",
+                "weights": {"price": 3},
+            },
+            id="the configuration",
+        ),
+        pytest.param(
+            {"mode": "kube-scheduler", "clusterIP": "10.0.0.7"},
+            lambda objects: objects["Service", "tradewind"]["spec"]["clusterIP"],
+            "10.0.0.7",
+            id="the address",
+        ),
+        pytest.param(
+            {"nodeSelector": {"pool": "system"}, "tolerations": [{"key": "system", "operator": "Exists"}]},
+            lambda objects: [pod(objects, "tradewind")[key] for key in ("nodeSelector", "tolerations")],
+            [
+                {"kubernetes.io/os": "linux", "pool": "system"},
+                [{"key": "system", "operator": "Exists"}],
+            ],
+            id="nodes",
+        ),
+        pytest.param(
+            {"imagePullSecrets": [{"name": "mirror"}], "components": {"hold": True}},
+            lambda objects: objects["CronJob", "tradewind-watchdog"]["spec"]["jobTemplate"]["spec"][
+                "template"
+            ]["spec"]["imagePullSecrets"],
+            [{"name": "mirror"}],
+            id="pull secrets, of the watchdog too",
+        ),
+    ],
+)
+def test_values_change(helm: Path, values: dict[str, Any], look: Callable[[Objects], Any], seen: Any) -> None:
+    assert look(rendered(helm, values)) == seen
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"mode": "managed"}, "mode"),
+        ({"replica": 2}, "replica"),
+        ({"replicas": 0}, "replicas"),
+        ({"components": {"holds": True}}, "holds"),
+        ({"components": {"hold": "yes"}}, "hold"),
+        ({"image": {"pullPolicy": "Sometimes"}}, "pullPolicy"),
+        ({"config": {"kind": "TradewindConfiguration"}}, "config"),
+    ],
+)
+def test_wrong_values_are_refused(helm: Path, values: dict[str, Any], said: str) -> None:
+    command: list[str | Path] = ["template", "tradewind", CHART, "--kube-version", _VERSION, "--values", "-"]
+    done = tools.run(helm, *command, stdin=yaml.safe_dump(values))
+    assert done.returncode != 0
+    assert said in done.stderr
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_api_server_takes_all_of_it(helm: Path, shell: Shell, api: Api, mode: str) -> None:
+    """Without a warning, in a namespace of another name. The operator of Prometheus would bring its types."""
+    components = dict.fromkeys([name for name in COMPONENTS if name != "monitoring"], True)
+    namespace = fake.add_namespace(api, "chart")
+    try:
+        objects = rendered(helm, {"mode": mode, "components": components}, namespace)
+        apply = "kubectl apply --server-side --dry-run=server --warnings-as-errors --filename=-"
+        said = shell.run(apply, yaml.safe_dump_all(objects.values())).splitlines()
+        assert len(said) == len(objects)
+    finally:
+        fake.remove_namespace(api, namespace)
