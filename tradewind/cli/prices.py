@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tradewind.errors import PriceTableError
-from tradewind.market.imports import from_csv, from_spot_advisor, to_csv
+from tradewind.market.imports import read, to_csv
 from tradewind.market.pools import ON_DEMAND
 from tradewind.market.table import UNSAID, Row
 
@@ -17,8 +17,9 @@ def add(command: argparse.ArgumentParser) -> None:
     action = actions.add_parser(
         "import",
         help="turn a price list into a price table",
-        description="Reads a plain CSV of types and prices, a custom-pricing CSV of OpenCost, or a JSON of "
-        "AWS' Spot Advisor. If anything is wrong with it, nothing is written.",
+        description="Reads price lists as clouds and tools have them: AWS (Price List, Spot Advisor, spot "
+        "price history), Azure (Retail Prices), Google (Billing Catalog), Karpenter's metric of offerings, "
+        "FOCUS exports, OpenCost's custom pricing, and plain CSV. If anything is wrong, nothing is written.",
     )
     action.add_argument("file", type=Path, metavar="FILE")
     action.add_argument("--output", type=Path, metavar="FILE", help="the table (default: standard output)")
@@ -26,10 +27,12 @@ def add(command: argparse.ArgumentParser) -> None:
         "--on-demand",
         type=Path,
         metavar="FILE",
-        help="for a Spot Advisor JSON, which lists savings only: a CSV with the on-demand prices",
+        help="with a Spot Advisor JSON, which lists savings only: any list with the on-demand prices",
     )
-    action.add_argument("--region", help="of a Spot Advisor JSON: this region only (default: all)")
-    action.add_argument("--system", default="Linux", help="of a Spot Advisor JSON (default: %(default)s)")
+    action.add_argument("--region", help="this region only (default: all in the list)")
+    action.add_argument(
+        "--system", default="Linux", help="operating system, where a list has several (default: %(default)s)"
+    )
     action.set_defaults(run=run)
 
 
@@ -44,21 +47,16 @@ def run(options: argparse.Namespace) -> None:
 
 def _rows(options: argparse.Namespace) -> Sequence[Row]:
     text = _read(options.file)
+    on_demand = _on_demand(options.on_demand, options.system) if options.on_demand else ()
     try:
-        if not text.lstrip().startswith("{"):
-            return from_csv(text)
-    except PriceTableError as error:
-        raise PriceTableError(f"{options.file}: {error}") from error
-    on_demand = _on_demand(options.on_demand) if options.on_demand else ()
-    try:
-        return from_spot_advisor(text, options.system, on_demand, options.region)
+        return read(text, options.system, on_demand, options.region)
     except PriceTableError as error:
         raise PriceTableError(f"{options.file}: {error}") from error
 
 
-def _on_demand(path: Path) -> Sequence[Row]:
+def _on_demand(path: Path, system: str) -> Sequence[Row]:
     try:
-        rows = from_csv(_read(path))
+        rows = read(_read(path), system)
     except PriceTableError as error:
         raise PriceTableError(f"{path}: {error}") from error
     return [row for row in rows if row.key.capacity_type in {ON_DEMAND, "*", UNSAID}]

@@ -59,6 +59,12 @@ class Row(NamedTuple):
 COLUMNS = (*Key._fields, *Quote._fields)
 
 
+def squeezed(name: str) -> str:
+    """InstanceType, instance_type and "Instance Type" are one name."""
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+_COLUMN_OF = {squeezed(name): name for name in COLUMNS}
 _OF_NODES = ("node", "provider_id", "label")  # what may differ within a pool
 _INDEXED = (*_OF_NODES, "instance_type")
 
@@ -148,7 +154,7 @@ def csv_rows(text: str) -> list[Row]:
         raise PriceTableError(f"line {lines.line_num}: {error}") from error
     if not cells:
         raise PriceTableError("no header line")
-    header = [name.strip() for name in cells[0][1]]
+    header = [_COLUMN_OF.get(squeezed(name), name.strip()) for name in cells[0][1]]
     unknown = [name for name in header if name not in COLUMNS]
     if unknown or len(set(header)) < len(header):
         raise PriceTableError(
