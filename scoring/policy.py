@@ -19,8 +19,8 @@ class Rejection(NamedTuple):
     rows: Rows
 
 
-class Term(NamedTuple):
-    """One scorer's part of the total."""
+class WeightedScores(NamedTuple):
+    """What one scorer adds to the total: its scores times its weight."""
 
     rule: Scorer
     weight: float
@@ -52,16 +52,16 @@ class Policy:
                 feasible = feasible & passed
         return Verdict(feasible, tuple(rejections))
 
-    def terms(self, pod: Pod, nodes: Nodes) -> Iterator[Term]:
+    def terms(self, pod: Pod, nodes: Nodes) -> Iterator[WeightedScores]:
         for rule, weight in self.scorers:
             if weight:
-                yield Term(rule, weight, rule.score(pod, nodes))
+                yield WeightedScores(rule, weight, rule.score(pod, nodes))
 
     def total(self, pod: Pod, nodes: Nodes) -> Scores:
         return weighted_sum(self.terms(pod, nodes), len(nodes))
 
 
-def weighted_sum(terms: Iterable[Term], count: int) -> Scores:
+def weighted_sum(terms: Iterable[WeightedScores], count: int) -> Scores:
     """(N,) the totals of `count` nodes."""
     total = np.zeros(count)
     for _, weight, scores in terms:

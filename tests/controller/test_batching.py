@@ -26,29 +26,29 @@ _SETTINGS = BatchSettings(pods=30, seconds=10, pause_seconds=0.2)
 def test_when_a_batch_is_closed(news: list[tuple[float, News]], now: float, remaining: float) -> None:
     window = Window(_SETTINGS, News(), 0.0)
     for at, count in news:
-        window.note(count, at)
+        window.observe(count, at)
     assert window.remaining(now) == pytest.approx(remaining)
 
 
 def test_what_was_seen_before_does_not_count() -> None:
     window = Window(_SETTINGS, News(100, 5), 0.0)
-    window.note(News(129, 5), 0.1)
+    window.observe(News(129, 5), 0.1)
     assert window.remaining(0.1) > 0
-    window.note(News(130, 5), 0.1)
+    window.observe(News(130, 5), 0.1)
     assert window.remaining(0.1) <= 0
 
 
 def test_where_plans_take_long_a_full_batch_waits_for_more() -> None:
-    window = Window(_SETTINGS, News(), 0.0, least=1.0)
+    window = Window(_SETTINGS, News(), 0.0, min_seconds=1.0)
     for tenth in range(10):
-        window.note(News(100 * (tenth + 1), 0), tenth / 10)
+        window.observe(News(100 * (tenth + 1), 0), tenth / 10)
     assert window.remaining(0.9) == pytest.approx(0.1)
     assert window.remaining(1.0) == 0
 
 
 def test_while_plans_are_being_written_only_time_closes_it() -> None:
     window = Window(_SETTINGS, News(), 0.0)
-    window.note(News(100, 0), 0.1)
+    window.observe(News(100, 0), 0.1)
     assert window.full
     assert window.remaining(5.0, busy=True) == 5
     assert window.remaining(5.0, busy=False) < 0
@@ -58,7 +58,7 @@ def test_while_plans_are_being_written_only_time_closes_it() -> None:
 def _collected(cache: Cache, settings: BatchSettings, busy: list[bool]) -> tuple[Collected, float]:
     """With how long it took; what is left of `busy` at the end was not asked for."""
     started = time.monotonic()
-    work = collect(cache, settings, News(), least=0.0, busy=lambda: bool(busy) and busy.pop())
+    work = collect(cache, settings, News(), min_seconds=0.0, busy=lambda: bool(busy) and busy.pop())
     return asyncio.run(work), time.monotonic() - started
 
 
@@ -91,7 +91,7 @@ def test_pods_that_come_while_plans_are_being_written_are_in_the_same_batch() ->
         return looks <= 4
 
     settings = BatchSettings(pods=3, seconds=60, pause_seconds=60)
-    collected = asyncio.run(collect(cache, settings, News(), least=0.0, busy=busy))
+    collected = asyncio.run(collect(cache, settings, News(), min_seconds=0.0, busy=busy))
     assert collected == Collected(News(7, 0), full=True)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from scoring.policy import Policy, Term, weighted_sum
+from scoring.policy import Policy, WeightedScores, weighted_sum
 from scoring.ranking import levels
 from scoring.scorers.price import Price
 from scoring.scorers.resource_fit import ResourceFit
@@ -157,7 +157,7 @@ def test_the_best_are_kept_with_the_ranks_and_levels_of_all(seed: int) -> None:
     columns = cluster_of([node(f"n{i}").price(random.uniform(0.1, 1)) for i in range(count)]).nodes
     totals = np.round(random.uniform(0, 4, count), int(random.integers(0, 3)))  # with ties
     price = random.uniform(0, 1, count)
-    ranking = ranking_of(_WANTED.build(), columns, [Term(Price(), 1.0, price)], totals)
+    ranking = ranking_of(_WANTED.build(), columns, [WeightedScores(Price(), 1.0, price)], totals)
     assert ranking is not None
     rows = [columns.names.index(name) for name in ranking.names]
     assert sorted(totals, reverse=True)[: BRIEF.ranked] == totals[rows[: BRIEF.ranked]].tolist()

@@ -20,7 +20,7 @@ def test_labels_that_no_rule_asks_for_do_not_divide_a_class() -> None:
     [
         pytest.param(plan_annotation.ANNOTATION, 1, id="an earlier plan does not"),
         pytest.param("controller.kubernetes.io/pod-deletion-cost", 1, id="the cost of deletion does not"),
-        pytest.param("tradewind.dev/workload-class", 2, id="a wish does"),
+        pytest.param("tradewind.dev/workload-class", 2, id="what a rule reads does"),
     ],
 )
 def test_what_divides_a_class(annotation: str, classes: int) -> None:

@@ -2,8 +2,10 @@
 
 import os
 import signal
+import subprocess
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -106,3 +108,18 @@ def test_a_batch_that_is_too_large_for_the_time_is_not_sent(worker: Worker) -> N
         assert planned.plan.engine == engine
         assert planned.failure == ""
         assert (worker.pid is None) == (engine == "greedy")
+
+
+def test_the_solvers_find_us_as_one_package(monkeypatch: pytest.MonkeyPatch, worker: Worker) -> None:
+    """With the package's own directory on the path, `import config` there would find ours."""
+    started: list[tuple[list[str], str]] = []
+
+    def popen(command: list[str], *, env: dict[str, str], **_: object) -> None:
+        started.append((command, env["PYTHONPATH"]))
+        raise OSError("not started")
+
+    monkeypatch.setattr(subprocess, "Popen", popen)
+    assert "not started" in worker.solve(_boreas_b(), {}, 1).failure
+    [(command, path)] = started
+    assert "tradewind.planner.solver" in command
+    assert (Path(path.split(os.pathsep)[0]) / "tradewind" / "planner").is_dir()

@@ -1,4 +1,4 @@
-"""When what has happened is a batch."""
+"""When to close a batch of waiting pods."""
 
 import asyncio
 import time
@@ -18,15 +18,15 @@ class Collected(NamedTuple):
 
 
 class Window:
-    """Open from the first news on; closed by the number of pods, by time, or when nothing more comes."""
+    """Open from the first news on; closed by the number of pods, by time, or when no more come."""
 
-    def __init__(self, settings: BatchSettings, start: News, now: float, least: float = 0.0) -> None:
+    def __init__(self, settings: BatchSettings, start: News, now: float, min_seconds: float = 0.0) -> None:
         """`start` is the count before the first news.
 
-        The number alone closes it only after `least` seconds: where plans take long, few of them are better.
+        The number of pods closes it only after `min_seconds`: where plans take long, fewer are better.
         """
         self._settings = settings
-        self._least = least
+        self._min_seconds = min_seconds
         self._start = start
         self._newest = start
         self._opened = self._last = now
@@ -35,31 +35,31 @@ class Window:
     def full(self) -> bool:
         return self._newest.arrivals - self._start.arrivals >= self._settings.pods
 
-    def note(self, news: News, now: float) -> None:
+    def observe(self, news: News, now: float) -> None:
         if news != self._newest:
             self._newest, self._last = news, now
 
     def remaining(self, now: float, *, busy: bool = False) -> float:
-        """Seconds until it closes by itself; 0 or less: it is closed.
+        """Seconds until it closes; it is closed at 0 or less.
 
-        While earlier plans keep the writer `busy`, only time closes it: another would let no pod go earlier.
+        While earlier plans keep the writer `busy`, only time closes it: another would bind no pod earlier.
         """
         end = self._opened + self._settings.seconds
         if busy:
             return end - now
         if self.full:
-            end = min(end, self._opened + self._least)
+            end = min(end, self._opened + self._min_seconds)
         return min(end, self._last + self._settings.pause_seconds) - now
 
 
 async def collect(
-    cache: Cache, settings: BatchSettings, seen: News, *, least: float, busy: Callable[[], bool]
+    cache: Cache, settings: BatchSettings, seen: News, *, min_seconds: float, busy: Callable[[], bool]
 ) -> Collected:
-    """What has come when it is a batch; the first of it is there already."""
-    window = Window(settings, seen, time.monotonic(), least)
+    """Wait until the batch that the news opened is closed."""
+    window = Window(settings, seen, time.monotonic(), min_seconds)
     while True:
         news, now = cache.wait_news(seen, 0.0), time.monotonic()
-        window.note(news, now)
+        window.observe(news, now)
         left = window.remaining(now, busy=busy())
         if left <= 0:
             return Collected(news, window.full)

@@ -152,8 +152,8 @@ class PlannerService:
         news = await asyncio.to_thread(cache.wait_news, seen, _LOOK_SECONDS)
         if news == seen or not cache.waiting():
             return Collected(news, full=False)
-        batch, least = self._parts.settings.planner.batch, _REST_FACTOR * self._took
-        return await collect(cache, batch, seen, least=least, busy=lambda: writer.busy)
+        batch, min_seconds = self._parts.settings.planner.batch, _REST_FACTOR * self._took
+        return await collect(cache, batch, seen, min_seconds=min_seconds, busy=lambda: writer.busy)
 
     async def _round(self, writer: PlanWriter, events: PlanEvents, *, news: bool, pressed: bool) -> bool:
         """Whether pods are left for another round right away."""

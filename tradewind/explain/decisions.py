@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from scoring.filters.resources import Resources
-from scoring.policy import Policy, Term, Verdict, weighted_sum
+from scoring.policy import Policy, Verdict, WeightedScores, weighted_sum
 from scoring.ranking import Levels, levels
 from scoring.rules import Scorer, Scores
 from scoring.scorers.price import Price, pod_cost
@@ -135,7 +135,7 @@ class Decisions:
         pod: Pod,
         policy: Policy,
         nodes: Nodes,
-        terms: Sequence[Term],
+        terms: Sequence[WeightedScores],
         totals: Scores,
         *,
         plan: PlanAnnotation | None = None,
@@ -201,7 +201,7 @@ def filter_decision(
 def ranking_of(
     pod: Pod,
     nodes: Nodes,
-    terms: Sequence[Term],
+    terms: Sequence[WeightedScores],
     totals: Scores,
     detail: Detail = BRIEF,
     *,
@@ -239,7 +239,7 @@ def _ranks(totals: Scores, kept: list[float], best: int) -> Rows:
     return np.array([*first, *others], np.intp) + 1
 
 
-def _favourite_by_price(terms: Sequence[Term]) -> list[int]:
+def _favourite_by_price(terms: Sequence[WeightedScores]) -> list[int]:
     return [int(term.scores.argmax()) for term in terms if term.rule.name == Price.name]
 
 

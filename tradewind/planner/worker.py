@@ -85,8 +85,8 @@ class Worker:
             with theirs:
                 self._connection = Connection(ours.detach())
                 # Not by multiprocessing, which would load the parent's main module once more.
-                command = [sys.executable, "-m", "planner.solver", str(theirs.fileno())]
-                paths = [str(Path(__file__).parent.parent), os.environ.get("PYTHONPATH", "")]
+                command = [sys.executable, "-m", "tradewind.planner.solver", str(theirs.fileno())]
+                paths = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
                 environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
                 self._process = subprocess.Popen(command, pass_fds=[theirs.fileno()], env=environment)  # noqa: S603
         return self._connection

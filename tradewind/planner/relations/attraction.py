@@ -8,11 +8,11 @@ import numpy as np
 from tradewind.cluster.snapshot import Amounts
 from tradewind.planner.relations.relation import (
     Codes,
+    ExactModel,
     Relation,
     Tally,
     Variable,
     WaveCheck,
-    Window,
     distinct,
     padded,
 )
@@ -92,7 +92,7 @@ class _Attraction(Tally):
             seen.append((int(counts[code]) > 0, code < 0) if alone else code)
         return tuple(seen)
 
-    def constrain(self, window: Window) -> None:
+    def constrain(self, window: ExactModel) -> None:
         followers = window.placed(sorted(self._relation.followers))
         if not followers:
             return
@@ -104,7 +104,7 @@ class _Attraction(Tally):
             window.model.add(other == starts[0])
 
     def _follow(
-        self, window: Window, followers: Sequence[tuple[int, Variable]], codes: Codes, count: Amounts
+        self, window: ExactModel, followers: Sequence[tuple[int, Variable]], codes: Codes, count: Amounts
     ) -> Variable:
         """By one key; the sum of the domains that are started, which is 0 or 1."""
         empty = {int(codes[row]) for row, _ in followers if codes[row] >= 0 and not count[codes[row]]}
@@ -119,7 +119,7 @@ class _Attraction(Tally):
                 window.model.add(support >= 1).only_enforce_if(window.any([variable]))
         return sum(started.values())
 
-    def _started(self, window: Window, codes: Codes, empty: set[int]) -> Mapping[int, Variable]:
+    def _started(self, window: ExactModel, codes: Codes, empty: set[int]) -> Mapping[int, Variable]:
         """By domain, whether a class that wants to be with itself starts there: in one of them at most."""
         if not (self._relation.starters and self._nobody):
             return {}

@@ -5,7 +5,7 @@ from functools import cached_property
 import numpy as np
 
 from tradewind.cluster.snapshot import Amounts
-from tradewind.planner.relations.relation import Codes, Gate, Relation, Tally, Window, distinct, padded
+from tradewind.planner.relations.relation import Codes, ExactModel, Gate, Relation, Tally, distinct, padded
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -49,7 +49,7 @@ class _Cap(Tally):
         code = int(self._relation.codes[row])
         return (int(self._counts[code]), code < 0) if self._relation.one_node else code
 
-    def constrain(self, window: Window) -> None:
+    def constrain(self, window: ExactModel) -> None:
         for row, variable in window.placed(self._relation.classes):
             if self._relation.codes[row] < 0:
                 window.model.add(variable == 0)

@@ -4,7 +4,7 @@ from typing import ClassVar
 import numpy as np
 
 from tradewind.cluster.snapshot import Amounts
-from tradewind.planner.relations.relation import Codes, Relation, Tally, Window
+from tradewind.planner.relations.relation import Codes, ExactModel, Relation, Tally
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -42,7 +42,7 @@ class _Choice(Tally):
     def limit(self, index: int, pods: int) -> int:  # noqa: ARG002  all alike
         return min(pods, self._left)
 
-    def constrain(self, window: Window) -> None:
+    def constrain(self, window: ExactModel) -> None:
         pods = sum(variable for _, variable in window.placed(self._relation.classes))
         window.model.add(pods <= max(self._left, 0))
 

@@ -5,7 +5,7 @@ from functools import cached_property
 import numpy as np
 
 from tradewind.cluster.snapshot import Amounts
-from tradewind.planner.relations.relation import Codes, Gate, Relation, Tally, Variable, Window, distinct
+from tradewind.planner.relations.relation import Codes, ExactModel, Gate, Relation, Tally, Variable, distinct
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -62,7 +62,7 @@ class _Exclusion(Tally):
             return code
         return int(self._left[code]), int(self._right[code]), code < 0
 
-    def constrain(self, window: Window) -> None:
+    def constrain(self, window: ExactModel) -> None:
         lefts = window.by_domain(self._relation.codes, self._relation.left)
         rights = window.by_domain(self._relation.codes, self._relation.right)
         for code in lefts.keys() | rights.keys():
@@ -74,7 +74,7 @@ class _Exclusion(Tally):
             if left and right:
                 self._one_side(window, left, right)
 
-    def _one_side(self, window: Window, left: list[Variable], right: list[Variable]) -> None:
+    def _one_side(self, window: ExactModel, left: list[Variable], right: list[Variable]) -> None:
         """In one domain there are none of the left, none of the right, or one pod that is of both."""
         model = window.model
         if self._relation.left == self._relation.right:

@@ -5,7 +5,7 @@ import numpy as np
 
 from tradewind.cluster.snapshot import Amounts
 from tradewind.cluster.table import Mask
-from tradewind.planner.relations.relation import Codes, Gate, Relation, Tally, WaveCheck, Window
+from tradewind.planner.relations.relation import Codes, ExactModel, Gate, Relation, Tally, WaveCheck
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -52,7 +52,7 @@ class _Floor(Tally):
     def wave(self) -> WaveCheck:
         return _SpotFirst(self._relation, self._durable, self._total)
 
-    def constrain(self, window: Window) -> None:
+    def constrain(self, window: ExactModel) -> None:
         placed = window.placed(self._relation.classes)
         spot = [variable for row, variable in placed if not self._relation.nodes[row]]
         if not spot:

@@ -40,8 +40,8 @@ class WaveCheck(Protocol):
     def book(self, index: int, row: int, pods: int) -> None: ...
 
 
-class Window(Protocol):
-    """What a relation adds its constraints to: some pods on some nodes, with a variable for each pair."""
+class ExactModel(Protocol):
+    """What a relation adds its constraints to: a variable for each class on each node of a window."""
 
     model: Any  # CpModel
     pods: int  # that may be placed at most
@@ -67,7 +67,7 @@ class Tally(ABC):
         """Lower `room` (N,) to the pods of the class that each node alone could take now, or below 0."""
 
     @abstractmethod
-    def constrain(self, window: Window) -> None:
+    def constrain(self, window: ExactModel) -> None:
         """Make the relation hold for the final state, on top of what is counted already."""
 
     def admit_across(self, index: int, room: Amounts) -> None:

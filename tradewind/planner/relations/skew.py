@@ -10,12 +10,12 @@ from scoring.topology import SpreadDomains
 from tradewind.cluster.snapshot import Amounts
 from tradewind.planner.relations.relation import (
     Codes,
+    ExactModel,
     Gate,
     Relation,
     Tally,
     Variable,
     WaveCheck,
-    Window,
     padded,
 )
 
@@ -77,7 +77,7 @@ class _Skew(Tally):
     def sees(self, row: int) -> Hashable:
         return int(self._domains.codes[row]), int(self._domains.counting[row])
 
-    def constrain(self, window: Window) -> None:
+    def constrain(self, window: ExactModel) -> None:
         bearers = window.placed([self._relation.bearer])
         if not bearers:
             return
@@ -93,7 +93,7 @@ class _Skew(Tally):
             fits = pods[code] + uncounted - emptiest <= self._domains.max_skew
             window.model.add(fits).only_enforce_if(window.any([variable]))
 
-    def _emptiest(self, window: Window, pods: list[Variable]) -> Variable:
+    def _emptiest(self, window: ExactModel, pods: list[Variable]) -> Variable:
         if not self._domains.enough:
             return 0
         level = window.model.new_int_var(0, int(self._pods.max(initial=0)) + window.pods, "")
