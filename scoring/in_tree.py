@@ -9,7 +9,7 @@ from scoring.filters.host_ports import HostPorts
 from scoring.filters.node_affinity import NodeAffinity
 from scoring.filters.pod_affinity import PodAffinity
 from scoring.filters.pod_anti_affinity import PodAntiAffinity
-from scoring.filters.resources import Resources
+from scoring.filters.resources import KubeResources
 from scoring.filters.taints import Taints
 from scoring.filters.topology_spread import TopologySpread
 from scoring.filters.unschedulable import Unschedulable
@@ -20,7 +20,7 @@ IN_TREE: tuple[type[Filter], ...] = (
     Taints,
     NodeAffinity,
     HostPorts,
-    Resources,
+    KubeResources,
     TopologySpread,
     PodAffinity,
     PodAntiAffinity,

@@ -125,10 +125,15 @@ def test_a_node_without_a_price_is_named_after_those_with_one() -> None:
 
 def test_which_resource_is_short_is_counted() -> None:
     exact = node("c").cpu("2").memory("1Gi")  # two cores are enough
-    nodes = [node("a").cpu("1"), node("b").cpu("1").memory("1Gi"), exact, node("d")]
+    nodes = [
+        node("a").cpu("1").resource("example.com/gpu", 1),
+        node("b").cpu("1").memory("1Gi"),
+        exact,
+        node("d"),
+    ]
     wanted = pod("web").requests({"example.com/gpu": 1}, cpu="2", memory="2Gi")
     short = dict(filtered(store(), wanted, nodes).rejected[0].short_of)
-    assert short == {"cpu": 2, "memory": 2, "example.com/gpu": 4}
+    assert short == {"cpu": 2, "memory": 2, "example.com/gpu": 3}
 
 
 def test_nodes_that_no_rule_rejected_are_kept_apart() -> None:

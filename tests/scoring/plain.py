@@ -16,6 +16,7 @@ class Place(NamedTuple):
     node: Node
     offer: Offer
     pods: Sequence[Pod]
+    advertised: frozenset[str]  # by any node of the cluster
 
     def total(self, resource: str) -> int:
         return self.node.allocatable.get(resource, 0)
@@ -108,7 +109,11 @@ def _typed(kind: str, pod: Pod, places: Sequence[Place]) -> list[float]:
 
 
 def resources(pod: Pod, place: Place) -> bool:
-    return all(place.free(name) >= request for name, request in pod.requests.items() if request > 0)
+    return all(
+        place.free(name) >= request or ("/" in name and name not in place.advertised)
+        for name, request in pod.requests.items()
+        if request > 0
+    )
 
 
 def limits(pod: Pod, place: Place) -> bool:

@@ -88,11 +88,15 @@ class World:
         self.cache.remove_pod(uid)
 
     def places(self, nodes: Nodes) -> list[plain.Place]:
+        advertised = frozenset(
+            name for node in self.nodes.values() for name, amount in node.allocatable.items() if amount > 0
+        )
         return [
             plain.Place(
                 self.nodes[name],
                 self.offers[name],
                 [each for each in self.pods.values() if each.node_name == name],
+                advertised,
             )
             for name in nodes.names
         ]

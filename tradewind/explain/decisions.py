@@ -258,18 +258,16 @@ def _rejected(pod: Pod, nodes: Nodes, verdict: Verdict, examples: int) -> Iterat
     for rule, rows in verdict.rejections:
         cheapest = rows[_smallest(costs[rows], examples)]
         names = nodes.names_at(cheapest.tolist())
-        short_of = _shortages(pod, nodes, rows) if rule.name == Resources.name else ()
+        short_of = _shortages(rule, pod, nodes, rows) if isinstance(rule, Resources) else ()
         yield Rejected(
             rule.name, rule.reason, rule.resolvable, rows.size, names, costs[cheapest], tuple(short_of)
         )
 
 
-def _shortages(pod: Pod, nodes: Nodes, rows: Rows) -> Iterator[tuple[str, int]]:
+def _shortages(rule: Resources, pod: Pod, nodes: Nodes, rows: Rows) -> Iterator[tuple[str, int]]:
     """The reason is the same sentence whichever resource is short; people want to know which."""
-    for resource, request in pod.requests.items():
-        row = nodes.resource_rows.get(resource)
-        short = rows.size if row is None else int(np.count_nonzero(nodes.free[row][rows] < request))
-        if short and request > 0:
+    for resource, enough in rule.fits(pod, nodes):
+        if short := int(np.count_nonzero(~enough[rows])):
             yield resource, short
 
 
