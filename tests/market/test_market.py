@@ -321,3 +321,32 @@ def test_news_of_two_threads_are_both_kept() -> None:
     assert market.offer_of(built).price == 200
     assert market.origins("a").interruption_rate is Origin.LEARNED
     assert market.version == 401
+
+
+def test_offerings_of_karpenter_are_joined_by_type_zone_and_capacity_type() -> None:
+    def zoned(name: str, zone: str, *, spot: bool = True) -> NodeBuilder:
+        return typed(name, spot=spot).label("topology.kubernetes.io/zone", zone)
+
+    market = Market()
+    offerings = {
+        Pool("m5.large", "a", "spot"): 0.03,
+        Pool("m5.large", "b", "spot"): 0.04,
+        Pool("m5.large", "a", "on-demand"): 0.096,
+        Pool("m5.large", "b", "on-demand"): math.nan,
+    }
+    market.quote({"price": {"own-series": 0.05}}, offerings)
+    nodes = [
+        zoned("spot-a", "a"),
+        zoned("spot-b", "b"),
+        zoned("durable-a", "a", spot=False),
+        zoned("durable-b", "b", spot=False),
+        zoned("own-series", "a"),
+    ]
+    prices = market.offers([built.build() for built in nodes])[0]
+    assert prices.tolist() == [0.03, 0.04, 0.096, 0.096, 0.05]
+    assert market.origins("spot-a").price is Origin.PROMETHEUS
+    assert market.origins("durable-b").price is Origin.ESTIMATED
+    market.quote({"price": {}}, {})
+    assert market.offer_of(nodes[0].build()).price == 0.03
+    market.forget_quotes()
+    assert math.isnan(market.offers([nodes[0].build()])[0, 0])

@@ -14,8 +14,9 @@ from urllib.parse import parse_qs
 import pytest
 
 from tradewind.errors import PriceSourceError
+from tradewind.market.pools import Pool
 from tradewind.market.prometheus import Prometheus
-from tradewind.market.settings import PrometheusSettings
+from tradewind.market.settings import KARPENTER_OFFERINGS, PrometheusSettings
 
 Answer = Callable[[str], tuple[int, bytes]]
 
@@ -82,12 +83,13 @@ def vector(values: dict[str, str], label: str = "node") -> bytes:
 
 
 def ask(server: Server, **settings: Any) -> tuple[dict[str, dict[str, float]], tuple[str, ...]]:
-    client = Prometheus(PrometheusSettings(url=server.url, **settings))
+    """What is asked of nodes; offerings have a test of their own."""
+    client = Prometheus(PrometheusSettings(url=server.url, offering_price=None, **settings))
     try:
-        samples, errors = client.ask()
+        answers = client.ask()
     finally:
         client.close()
-    return {field: dict(found) for field, found in samples.items()}, errors
+    return {field: dict(found) for field, found in answers.samples.items()}, answers.errors
 
 
 def test_every_value_has_its_query(server: Server) -> None:
@@ -118,7 +120,10 @@ def test_numbers_that_are_none_come_as_nan(server: Server) -> None:
 def test_the_token_is_read_anew_for_each_question(server: Server, tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text("one\n")
-    client = Prometheus(PrometheusSettings(url=server.url, bearer_token_file=token, median_price=None))
+    settings = PrometheusSettings(
+        url=server.url, bearer_token_file=token, median_price=None, offering_price=None
+    )
+    client = Prometheus(settings)
     client.ask()
     token.write_text("two\n")
     client.ask()
@@ -172,3 +177,30 @@ def test_nobody_there() -> None:
 def test_missing_certificates_are_told_at_once(tmp_path: Path) -> None:
     with pytest.raises(PriceSourceError, match="no-such"):
         Prometheus(PrometheusSettings(url="https://localhost", ca_file=tmp_path / "no-such.pem"))
+
+
+def test_offerings_are_read_by_their_labels(server: Server) -> None:
+    def series(value: str, **labels: str) -> dict[str, Any]:
+        return {"metric": {"__name__": KARPENTER_OFFERINGS, **labels}, "value": [1.5, value]}
+
+    def answer(query: str) -> tuple[int, bytes]:
+        if query != KARPENTER_OFFERINGS:
+            return 200, vector({})
+        result = [
+            series("0.03", instance_type="m5.large", zone="a", capacity_type="spot"),
+            series("0.09", instance_type="m5.large", zone="a", capacity_type="on-demand", nodepool="x"),
+            series("0.5", instance_type="m5.large", capacity_type="spot"),
+        ]
+        return 200, json.dumps(
+            {"status": "success", "data": {"resultType": "vector", "result": result}}
+        ).encode()
+
+    server.answer = answer
+    client = Prometheus(PrometheusSettings(url=server.url))
+    answers = client.ask()
+    client.close()
+    assert answers.offerings == {
+        Pool("m5.large", "a", "spot"): 0.03,
+        Pool("m5.large", "a", "on-demand"): 0.09,
+    }
+    assert not answers.errors

@@ -90,8 +90,8 @@ class MarketFeed:
         self._polled = True
         self._metrics.polls.labels("failed" if answers.errors else "answered").inc()
         self._tell(answers.errors)
-        if answers.samples:
-            self._market.quote(answers.samples)
+        if answers.samples or answers.offerings:
+            self._market.quote(answers.samples, answers.offerings)
             self.offer()
 
     def observe(self) -> None:

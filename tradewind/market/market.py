@@ -59,19 +59,25 @@ class Market:
             self.changed_at[Origin.TABLE] = time.time()
         self._replace(settings=settings, listing=Listing(table, settings.discounts))
 
-    def quote(self, samples: Mapping[str, Mapping[str, float]]) -> None:
-        """Take Prometheus' word: value to node to number. What it does not mention keeps its last number."""
+    def quote(
+        self, samples: Mapping[str, Mapping[str, float]], offerings: Mapping[Pool, float] | None = None
+    ) -> None:
+        """Take Prometheus' word: value to node to number, and prices of pools.
+
+        What it does not mention keeps its last number.
+        """
         taken = {}
         for field in Quote._fields:
             before = self._sources.quotes.get(field, {})
             kept = {name: value for name, value in before.items() if name in self._facts}
             taken[field] = kept | dict(self._sensible(field, samples.get(field, {})))
-        self._replace(quotes=taken)
+        offered = {pool: price for pool, price in (offerings or {}).items() if 0 < price <= LARGEST.price}
+        self._replace(quotes=taken, offerings={**self._sources.offerings, **offered})
         self.changed_at[Origin.PROMETHEUS] = time.time()
 
     def forget_quotes(self) -> None:
         """Prometheus is no longer a source."""
-        self._replace(quotes={})
+        self._replace(quotes={}, offerings={})
         self.changed_at.pop(Origin.PROMETHEUS, None)
 
     def learn(self, evidence: Mapping[Pool, Evidence]) -> None:

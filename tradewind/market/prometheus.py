@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
@@ -10,6 +10,7 @@ import msgspec
 import urllib3
 
 from tradewind.errors import PriceSourceError
+from tradewind.market.pools import Pool
 from tradewind.market.quotes import Quote
 from tradewind.market.settings import PrometheusSettings
 
@@ -37,6 +38,7 @@ class _Answer(msgspec.Struct):
 
 class Answers(NamedTuple):
     samples: Mapping[str, Mapping[str, float]]  # field of a quote to node to number, NaN for nonsense
+    offerings: Mapping[Pool, float]  # what a node of a pool costs, where it does not depend on the node
     errors: tuple[str, ...]
 
 
@@ -65,12 +67,28 @@ class Prometheus:
                 samples[field] = self._samples(query)
             except PriceSourceError as error:
                 errors.append(f"{field}: {error}")
-        return Answers(samples, tuple(errors))
+        return Answers(samples, self._offerings(errors), tuple(errors))
 
     def close(self) -> None:
         self._pool.clear()
 
+    def _offerings(self, errors: list[str]) -> Mapping[Pool, float]:
+        found: dict[Pool, float] = {}
+        if self._settings.offering_price is None:
+            return found
+        try:
+            for metric, value in self._series(self._ask(self._settings.offering_price)):
+                pool = Pool(*(metric.get(name, "") for name in Pool._fields))
+                if all(pool):
+                    found[pool] = max(value, found.get(pool, -math.inf))
+        except PriceSourceError as error:
+            errors.append(f"offering_price: {error}")
+        return found
+
     def _samples(self, query: str) -> Mapping[str, float]:
+        return self._by_node(self._ask(query))
+
+    def _ask(self, query: str) -> _Vector:
         try:
             status, body = self._fetch(query)
             answer = _answer_decoder.decode(body)
@@ -80,7 +98,7 @@ class Prometheus:
             raise PriceSourceError(f"{self._settings.url} says {status} {answer.error[:_MOST_SHOWN]}")
         if answer.data.result_type != "vector":
             raise PriceSourceError(f"the query {query} gives a {answer.data.result_type}, not a vector")
-        return self._by_node(answer.data)
+        return answer.data
 
     def _fetch(self, query: str) -> tuple[int, bytes]:
         """The server gives up a little earlier than we do, so that it can say so."""
@@ -114,18 +132,20 @@ class Prometheus:
 
     def _by_node(self, vector: _Vector) -> Mapping[str, float]:
         found: dict[str, float] = {}
+        for metric, value in self._series(vector):
+            name = next((metric[key] for key in self._settings.node_labels if key in metric), "")
+            if name:
+                # Two series of one node, one of an exporter that is gone: never too cheap, never too safe.
+                found[name] = max(value, found.get(name, -math.inf))
+        return found
+
+    def _series(self, vector: _Vector) -> Iterator[tuple[Mapping[str, str], float]]:
         for raw in vector.result:
             try:
                 series = _series_decoder.decode(raw)
             except msgspec.MsgspecError as error:
                 raise PriceSourceError(f"{self._settings.url}: {error}") from error
-            name = next(
-                (series.metric[key] for key in self._settings.node_labels if key in series.metric), ""
-            )
-            if name:
-                # Two series of one node, one of an exporter that is gone: never too cheap, never too safe.
-                found[name] = max(_number(series.value[1]), found.get(name, -math.inf))
-        return found
+            yield series.metric, _number(series.value[1])
 
 
 def _number(text: str) -> float:

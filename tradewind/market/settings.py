@@ -17,6 +17,8 @@ Hours = Annotated[float, Field(gt=0, le=87_600, allow_inf_nan=False)]
 # On-demand nodes fail and are retired too. Small beside any spot node, yet never "safe".
 ON_DEMAND_INTERRUPTION_RATE = 0.001
 _WEEK_HOURS = 168.0
+# What Karpenter would pay for a node of an instance type, in a zone, on some terms.
+KARPENTER_OFFERINGS = "karpenter_cloudprovider_instance_type_offering_price_estimate"
 
 
 def _parsed(text: str) -> str:
@@ -53,6 +55,10 @@ class PrometheusSettings(_Settings):
     price: str = Field(default="node_total_hourly_cost", min_length=1, description="query, dollars an hour")
     median_price: str | None = "quantile_over_time(0.5, node_total_hourly_cost[7d])"
     interruption_rate: str | None = Field(default=None, description="query, 0 to 1 within a month")
+    offering_price: str | None = Field(
+        default=KARPENTER_OFFERINGS,
+        description="query of prices by the labels instance_type, zone and capacity_type",
+    )
     node_labels: tuple[str, ...] = Field(default=("node", "instance"), min_length=1)
     interval_seconds: Seconds = 60.0
     timeout_seconds: Seconds = 10.0

@@ -68,6 +68,7 @@ class Sources:
     settings: MarketSettings = field(default_factory=MarketSettings)
     listing: Listing = field(default_factory=lambda: Listing(PriceTable()))
     quotes: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # of Prometheus: field, node
+    offerings: Mapping[Pool, float] = field(default_factory=dict)  # of Prometheus: prices of pools
     evidence: Mapping[Pool, Evidence] = field(default_factory=dict)
     norms: Norms = field(default_factory=Norms)
     estimates: Estimates = field(default_factory=Estimates)
@@ -107,6 +108,9 @@ class Sources:
             quotes = self.quotes.get(name)
             if quotes:
                 column[:] = [quotes.get(node, math.nan) for node in names]
+        if self.offerings:
+            offered = np.array([self.offerings.get(each.pool, math.nan) for each in facts])
+            asked[0] = np.where(np.isnan(asked[0]), offered, asked[0])
         return own, listed, asked
 
     def _first_said(self, *sources: Floats) -> Told:

@@ -10,6 +10,7 @@ from tradewind.market.imports.advisor import from_spot_advisor
 from tradewind.market.imports.documents import decoded
 from tradewind.market.imports.lines import read_lines
 from tradewind.market.imports.written import to_csv
+from tradewind.market.settings import KARPENTER_OFFERINGS
 from tradewind.market.table import Row
 
 __all__ = ["from_csv", "from_spot_advisor", "read", "to_csv"]
@@ -25,7 +26,7 @@ _DOCUMENTS: Mapping[str, tuple[str, _Read]] = {
     "Items": ("Azure's Retail Prices", azure.from_retail_prices),
     "skus": ("Google's Cloud Billing Catalog", lambda text, _system: gcp.from_catalogue(text)),
     "data": (
-        f"Prometheus' answer to {offerings.METRIC}",
+        f"Prometheus' answer to {KARPENTER_OFFERINGS}",
         lambda text, _system: offerings.from_query(text),
     ),
 }
@@ -34,7 +35,7 @@ _DOCUMENTS: Mapping[str, tuple[str, _Read]] = {
 def read(text: str, system: str, on_demand: Sequence[Row] = (), region: str | None = None) -> list[Row]:
     """Any list that is known, by what is in it."""
     if not text.lstrip().startswith(("{", "[")):
-        rows = offerings.from_exposition(text) if offerings.METRIC in text else from_csv(text, system)
+        rows = offerings.from_exposition(text) if KARPENTER_OFFERINGS in text else from_csv(text, system)
         return _of_region(rows, region)
     key = _key(text)
     if key == "spot_advisor":

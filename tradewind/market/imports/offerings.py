@@ -8,9 +8,9 @@ from tradewind.errors import PriceTableError
 from tradewind.market.imports.documents import decoded
 from tradewind.market.pools import ON_DEMAND, SPOT
 from tradewind.market.quotes import MAX_DOLLARS_AN_HOUR, Quote, number
+from tradewind.market.settings import KARPENTER_OFFERINGS as METRIC
 from tradewind.market.table import Key, Row, raise_errors
 
-METRIC = "karpenter_cloudprovider_instance_type_offering_price_estimate"
 _SERIES = re.compile(METRIC + r"\{(?P<labels>.*)\}\s+(?P<value>\S+)(?:\s+\d+)?\s*")
 _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 
