@@ -17,7 +17,7 @@ STRICT = ANNOTATION_PREFIX + "durable-strict"
 _CHOOSING_THE_NODE = frozenset({"DaemonSet", "Node"})
 
 
-class _Floor(NamedTuple):
+class _Required(NamedTuple):
     min: int
     share: float
     strict: bool
@@ -40,7 +40,7 @@ class DurableFloor(PodFilter):
     """
 
     name: ClassVar[str] = "durable_floor"
-    reason: ClassVar[str] = "workload has too few replicas on durable nodes to use a spot node"
+    reason: ClassVar[str] = "node(s) weren't durable while the workload has too few replicas on durable nodes"
     resolvable: ClassVar[bool] = False  # evicting pods from a spot node does not make it durable
 
     min: int = 0
@@ -89,10 +89,10 @@ class DurableFloor(PodFilter):
     def durable_replicas(self, pod: Pod, total: int) -> int:
         return self._of(pod).replicas(total) if _movable(pod) else 0
 
-    def _of(self, pod: Pod) -> _Floor:
+    def _of(self, pod: Pod) -> _Required:
         own = pod.annotations
         strict = {"true": True, "false": False}.get(own.get(STRICT, "").lower(), self.strict)
-        return _Floor(
+        return _Required(
             int(_number(own.get(MIN), self.min, math.inf)), _number(own.get(SHARE), self.share, 1), strict
         )
 

@@ -14,7 +14,7 @@ class HostPorts(PodFilter):
     """The ports that the pod wants on the node itself are free there, for its address or for all of them."""
 
     name: ClassVar[str] = "host_ports"
-    reason: ClassVar[str] = "without a free host port that the pod needs"
+    reason: ClassVar[str] = "node(s) didn't have free ports for the requested pod ports"
     resolvable: ClassVar[bool] = True
 
     def feasible(self, pod: Pod, nodes: Nodes) -> Mask:

@@ -16,7 +16,7 @@ class Leaving:
     """
 
     name: ClassVar[str] = "leaving"
-    reason: ClassVar[str] = "about to be taken away"
+    reason: ClassVar[str] = "node(s) had a termination notice"
     resolvable: ClassVar[bool] = False
 
     def feasible(self, pod: Pod, nodes: Nodes) -> Mask:  # noqa: ARG002  the same for every pod

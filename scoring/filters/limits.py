@@ -22,7 +22,7 @@ class Limits(ResourceFilter):
     """
 
     name: ClassVar[str] = "limits"
-    reason: ClassVar[str] = "insufficient free resources for the pod's limits"
+    reason: ClassVar[str] = "node(s) had no room for the pod's limits"
     resolvable: ClassVar[bool] = True
 
     overcommit: Mapping[str, Factor] = field(default_factory=dict)

@@ -1,15 +1,15 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from scoring.wishes import TypeWish
+from scoring.label_preference import LabelPreference
 
 
 @dataclass(frozen=True)
-class NetworkType(TypeWish):
-    """The node has the network type of the pod's annotation `tradewind.dev/network-type`; see TypeWish."""
+class NetworkType(LabelPreference):
+    """The node has the network type of the pod's annotation `tradewind.dev/network-type`."""
 
     name: ClassVar[str] = "network_type"
-    reason: ClassVar[str] = "node does not have the network type that the pod requires"
-    wish: ClassVar[str] = "network-type"
+    reason: ClassVar[str] = "node(s) didn't have the network type that the pod requires"
+    annotation: ClassVar[str] = "network-type"
 
     labels: tuple[str, ...] = ("tradewind.dev/network-type", "node.kubernetes.io/network-type", "networktype")

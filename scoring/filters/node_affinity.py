@@ -18,7 +18,7 @@ class NodeAffinity:
     """The node has the labels of the pod's nodeSelector and matches a term of its required node affinity."""
 
     name: ClassVar[str] = "node_affinity"
-    reason: ClassVar[str] = "not accepted by the pod's node selector or node affinity"
+    reason: ClassVar[str] = "node(s) didn't match Pod's node affinity/selector"
     resolvable: ClassVar[bool] = False
 
     def feasible(self, pod: Pod, nodes: Nodes) -> Mask:

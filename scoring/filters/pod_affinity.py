@@ -24,7 +24,7 @@ class PodAffinity(PodFilter):
     """
 
     name: ClassVar[str] = "pod_affinity"
-    reason: ClassVar[str] = "not near any pod that the pod's affinity asks for"
+    reason: ClassVar[str] = "node(s) didn't match pod affinity rules"
     resolvable: ClassVar[bool] = False
 
     widened_namespaces: bool = (

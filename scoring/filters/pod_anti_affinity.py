@@ -20,7 +20,7 @@ class PodAntiAffinity(PodFilter):
     """
 
     name: ClassVar[str] = "pod_anti_affinity"
-    reason: ClassVar[str] = "too near to pods from which anti-affinity keeps the pod apart"
+    reason: ClassVar[str] = "node(s) didn't match pod anti-affinity rules"
     resolvable: ClassVar[bool] = True
 
     widened_namespaces: bool = False  # as for PodAffinity

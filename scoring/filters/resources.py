@@ -26,7 +26,7 @@ class Resources(ResourceFilter):
     """
 
     name: ClassVar[str] = "resources"
-    reason: ClassVar[str] = "insufficient free resources for the pod's requests"
+    reason: ClassVar[str] = "node(s) had insufficient free resources"
     resolvable: ClassVar[bool] = True
     leaves_unadvertised: ClassVar[bool] = True
 

@@ -17,7 +17,7 @@ class Taints:
     """The pod tolerates every taint of the node that keeps pods away, NoSchedule or NoExecute."""
 
     name: ClassVar[str] = "taints"
-    reason: ClassVar[str] = "with taints that the pod does not tolerate"
+    reason: ClassVar[str] = "node(s) had untolerated taint(s)"
     resolvable: ClassVar[bool] = False
 
     # Whether Lt and Gt in a toleration count: kube-scheduler's gate TaintTolerationComparisonOperators, which

@@ -27,7 +27,7 @@ class TopologySpread(PodFilter):
     """
 
     name: ClassVar[str] = "topology_spread"
-    reason: ClassVar[str] = "outside of what the pod's topology spread constraints allow"
+    reason: ClassVar[str] = "node(s) didn't match pod topology spread constraints"
     resolvable: ClassVar[bool] = True
 
     comparisons: bool = False  # as for Taints

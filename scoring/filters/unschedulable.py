@@ -15,7 +15,7 @@ class Unschedulable:
     """The node is not cordoned, or the pod tolerates the taint that stands for it, put there or not."""
 
     name: ClassVar[str] = "unschedulable"
-    reason: ClassVar[str] = "unschedulable"
+    reason: ClassVar[str] = "node(s) were unschedulable"
     resolvable: ClassVar[bool] = False
 
     def feasible(self, pod: Pod, nodes: Nodes) -> Mask:

@@ -42,7 +42,7 @@ def test_the_table_is_for_people(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "default/a  cheap" in output
     assert "UNPLACED" in output
     assert "1 pod placed, 1 not; 1 node in use." in output
-    assert "$1.0000 an hour; no plan can be below $0.5000." in output
+    assert "$1.000/h; no plan can be below $0.5000/h." in output
     assert "have a price" not in output
 
 
@@ -63,7 +63,7 @@ def test_pools_that_could_grow_are_told(tmp_path: Path, capsys: pytest.CaptureFi
     output = capsys.readouterr().out
     assert "default/large  a new node of pool big" in output
     assert "1 pod placed, 1 not; 0 nodes in use, 1 new node of pool big." in output
-    assert "$2.0000 an hour, of which $2.0000 for new nodes." in output
+    assert "$2.000/h, of which $2.000/h for new nodes." in output
     assert "\ndefault/larger: " in output
 
 

@@ -18,8 +18,9 @@ from scoring.scorers.workload_priority import WorkloadPriority
 from tests.builders import NodeBuilder, PodBuilder, cluster_of, node, pod
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Nodes
-from tradewind.explain.comparison import advantages, decisive, dollars, outweighed
+from tradewind.explain.comparison import advantages, decisive, outweighed
 from tradewind.explain.decisions import Ranking, ranking_of
+from tradewind.explain.words import dollars
 
 _POD = pod("web").requests(cpu="1", memory="4Gi")  # a quarter of a node of the builder
 _SPOT = "tradewind.dev/capacity-type"
@@ -125,7 +126,7 @@ def ranking_by(scorers: list[tuple[Scorer, float]], wanted: PodBuilder, nodes: l
             _POD.priority(5000),
             node("a"),
             node("b").label(_SPOT, "spot"),
-            "a durable place for a pod of high priority",
+            "a durable node for a pod of high priority",
             id="high priority",
         ),
         pytest.param(
@@ -133,7 +134,7 @@ def ranking_by(scorers: list[tuple[Scorer, float]], wanted: PodBuilder, nodes: l
             _POD.owner("Job", "nightly", "u"),
             node("a").label(_SPOT, "spot"),
             node("b"),
-            "a spot place for a batch pod",
+            "a spot node for a batch pod",
             id="batch",
         ),
         pytest.param(
@@ -141,7 +142,7 @@ def ranking_by(scorers: list[tuple[Scorer, float]], wanted: PodBuilder, nodes: l
             _POD.requests(cpu="1", memory="1Gi"),
             node("a").cpu("8"),
             node("b"),
-            "a better balance of what stays free",
+            "a better balance of free resources",
             id="balance",
         ),
         pytest.param(

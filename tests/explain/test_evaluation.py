@@ -56,7 +56,7 @@ def test_a_waiting_pod_is_told_where_it_would_go(explained: Typed) -> None:
         "shop/cart-7 is not placed yet. Placed now, it would go to cheap ($0.0500/h) because it offers "
         "a lower price ($0.0500/h instead of $0.200/h)."
     )
-    assert "Of 2 nodes in the file 2 were looked at: 2 passed, 0 were rejected." in told
+    assert "Considered 2 of the file's 2 nodes: 2 passed, 0 were rejected." in told
 
 
 def test_a_placed_pod_does_not_stand_in_its_own_way(explained: Typed) -> None:
@@ -106,7 +106,7 @@ def test_only_these_nodes_are_looked_at(explained: Typed) -> None:
         [_CHEAP, _DEAR, node("mean").price(0.2), _WANTED], "shop/cart-7", "--node", "mean", "--node", "dear"
     )
     assert "it would go to mean ($0.100/h)" in told
-    assert "Of 3 nodes in the file 2 were looked at" in told
+    assert "Considered 2 of the file's 3 nodes" in told
 
 
 def test_the_weights_and_classes_of_a_configuration_count(explained: Typed, tmp_path: Path) -> None:

@@ -95,8 +95,8 @@ _WANTED = pod("cart-7").namespace("shop").requests(cpu="2", memory="2Gi")
 _EXAMPLE_STORY = """\
 shop/checkout-0 is not placed yet. Tradewind prefers spot-a1 ($0.0181/h) because it offers a lower
 risk of interruption (5% instead of 12%).
-spot-b2 ($0.0188/h) is second: it offers a better balance of what stays free and a tighter fit
-(60.4% instead of 61.2% of the node stays free), which counts for less.
+spot-b2 ($0.0188/h) is second: it offers a better balance of free resources and a tighter fit (60.4%
+instead of 61.2% of the node stays free), which counts for less.
 spot-c1 ($0.0169/h) is the cheapest, but number 3: spot-a1 offers a lower risk of interruption (5%
 instead of 20%).
 kube-scheduler asked about 7 of 7 nodes: 6 passed, 1 was rejected.
@@ -114,7 +114,7 @@ Ranked: 6 of 6, by the sum of the weighted scores
 The same on all of them: disk_type, network_type, workload_priority.
 
 Rejected: 1 of 7
-1  ###                   insufficient free resources for the pod's requests (resources: cpu on 1)
+1  ###                   node(s) had insufficient free resources (resources: cpu on 1)
                          spot-b1 ($0.0199/h)
 
 Decided AT UTC; kube-scheduler asked once. Workload class: default."""
@@ -183,7 +183,7 @@ def test_a_pod_on_a_node_that_was_not_asked_about() -> None:
     service = serving(_CHEAP, _DEAR)
     service.schedule(_WANTED)
     service.cluster.cache.apply_pod(_WANTED.on("other").build())
-    assert "kube-scheduler chose other, none of the best here" in service.story(_WANTED)
+    assert "kube-scheduler chose other, which is not among the best here" in service.story(_WANTED)
 
 
 def test_a_pod_that_is_gone() -> None:
@@ -274,7 +274,7 @@ def test_a_pod_that_fits_nowhere() -> None:
     assert not service.schedule(wished)
     assert service.explain(wished).sentences == [
         "shop/cart-7 is not placed yet.",
-        f"No candidate can take it, most often because of: {Resources.reason} (2 nodes).",
+        f"No candidate can take it. The most frequent reason: {Resources.reason} (2 nodes).",
         "kube-scheduler asked about 3 of 3 nodes: 0 passed, 3 were rejected.",
     ]
 
@@ -322,7 +322,9 @@ def test_nodes_without_a_price() -> None:
 def test_filtered_but_not_ranked() -> None:
     service = serving(_CHEAP, _DEAR)
     service._ask("/filter", _WANTED, ["cheap", "dear"])
-    assert "2 nodes can take it; which to prefer was not asked here." in service.story(_WANTED)
+    assert "2 nodes can take it; kube-scheduler did not ask here which one to prefer." in service.story(
+        _WANTED
+    )
 
 
 def test_standing_aside_is_told() -> None:
@@ -330,7 +332,7 @@ def test_standing_aside_is_told() -> None:
     service.cluster.synced = False
     service.schedule(_WANTED)
     assert service.explain(_WANTED).sentences == [
-        "Tradewind stood aside for shop/cart-7: the cluster state was not complete yet.",
+        "Tradewind failed open for shop/cart-7: the cluster state was not complete yet.",
         "Every node passed and none was preferred, as if Tradewind were not there.",
     ]
 
@@ -388,5 +390,5 @@ def test_scorers_that_there_is_no_room_for_are_named() -> None:
     service = serving(one, other)
     service.schedule(wished)
     told = service.explain(wished)
-    assert "No room for" in report.text(told, 80)
-    assert "No room for" not in report.text(told, 120)
+    assert "Left out for lack of room: " in report.text(told, 80)
+    assert "Left out for lack of room: " not in report.text(told, 120)

@@ -97,7 +97,7 @@ def test_nothing_is_planned_onto_a_node_that_is_about_to_be_taken_away(leaving: 
     found = planned(nodes, copies(pod("p").requests(cpu="600m"), "p", 2))
     assert list(where(found).values()) == ["dear"]
     (reason,) = found.unplaced.values()
-    assert "leaving: about to be taken away (1 of 2 nodes; 1 would do without this)" in reason
+    assert "leaving: node(s) had a termination notice (1 of 2 nodes; 1 would do without this)" in reason
 
 
 def test_pods_on_such_a_node_stay_what_others_look_for() -> None:

@@ -14,8 +14,10 @@ def _start() -> PodBuilder:
 @pytest.mark.parametrize(
     ("start", "source"),
     [
-        pytest.param(_start().anti_affinity(HOST, {"app": "p"}), "pod_anti_affinity: too near", id="apart"),
-        pytest.param(_start().host_port(80), "host_ports: without a free host port", id="host port"),
+        pytest.param(
+            _start().anti_affinity(HOST, {"app": "p"}), "pod_anti_affinity: node(s) didn't match", id="apart"
+        ),
+        pytest.param(_start().host_port(80), "host_ports: node(s) didn't have free ports", id="host port"),
         pytest.param(
             _start().annotation(hints.CONFLICTS, "p-*"), "tradewind.dev/conflicts: beside", id="conflict"
         ),
@@ -24,7 +26,7 @@ def _start() -> PodBuilder:
             "tradewind.dev annotations: holding as many of the workload",
             id="one per node",
         ),
-        pytest.param(_start().requests(cpu="900m"), "resources: cpu: insufficient", id="cpu"),
+        pytest.param(_start().requests(cpu="900m"), "resources: cpu: node(s) had insufficient", id="cpu"),
         pytest.param(_start().requests(cpu="2"), "resources: cpu: more than any node has", id="too large"),
     ],
 )

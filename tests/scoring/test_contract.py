@@ -1,5 +1,6 @@
 """What every registered rule promises, whatever it does."""
 
+import re
 from random import Random
 
 import numpy as np
@@ -7,16 +8,36 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from extender.verbs import REFUSED_NODE, UNKNOWN_NODE
 from scoring.filters.leaving import Leaving
 from scoring.filters.resources import KubeResources
 from scoring.in_tree import IN_TREE
 from scoring.registry import FILTERS, SCORERS
 from scoring.rules import Filter, Scorer
 from tests.scoring.drawn import UNHURRIED, Case, cases
+from tradewind.planner.boost import PlannedNodeOnly
 
 _scorers = [entry.scorer for entry in SCORERS]
 
 _filters: list[type[Filter]] = list(dict.fromkeys([*FILTERS, *IN_TREE, Leaving]))
+
+
+# kube-scheduler's: a predicate after "node(s)", which it puts the number of nodes before.
+_REASON = re.compile(r"node\(s\) (had|didn't|were|weren't|refused) [^.:;\d]+[^.:;\d\s]")
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        *((rule.name, rule.reason) for rule in _filters),
+        ("plan", PlannedNodeOnly.reason),
+        ("unknown node", UNKNOWN_NODE),
+        ("refused node", REFUSED_NODE),
+    ],
+)
+def test_reasons_share_a_grammar(name: str, reason: str) -> None:
+    assert _REASON.fullmatch(reason), f"{name}: {reason}"
+    assert len(reason) < 100
 
 
 @given(case=cases(), order=st.randoms())

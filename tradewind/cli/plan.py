@@ -6,11 +6,12 @@ import time
 from collections.abc import Sequence
 
 from tradewind.cli.arguments import input_file, refuse_stdin_twice
-from tradewind.cli.plan_report import Report, count
+from tradewind.cli.plan_report import Report
 from tradewind.cli.progress import progress
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Snapshot
 from tradewind.errors import TradewindError
+from tradewind.explain.words import counted
 from tradewind.planner import hints
 from tradewind.planner.planner import plan
 from tradewind.planner.worker import Worker
@@ -53,7 +54,7 @@ def run(options: argparse.Namespace) -> None:
             hints.read(pod)  # a running planner goes on without such a pod; a file can be put right
         waiting = sum(pod.waiting for pod in pods)
         with progress(
-            f"Planning {count(waiting, 'pod')} on {count(len(snapshot.nodes), 'node')}", options.seconds
+            f"Planning {counted(waiting, 'pod')} on {counted(len(snapshot.nodes), 'node')}", options.seconds
         ):
             report = _planned(parts, snapshot, pods, worker, options.seconds)
     except TradewindError as error:

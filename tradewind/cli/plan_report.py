@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tradewind.cluster.objects import Pod
+from tradewind.explain.tables import Column, lines
+from tradewind.explain.words import counted, dollars
 from tradewind.market.coverage import Coverage
 from tradewind.planner.planner import PlanResult
 
@@ -64,22 +66,21 @@ class Report:
 
     def text(self) -> str:
         plan, unplaced = self.planned.plan, self.unplaced
-        rows = [("POD", "NODE"), *((each.pod, each.node) for each in plan.placements)]
-        rows += [(pod, f"a new node of pool {pool}") for pod, pool in sorted(self.planned.pools.items())]
-        width = max(len(pod) for pod, _ in rows)
-        lines = [f"{pod:<{width}}  {node}" for pod, node in rows]
+        places = {each.pod: each.node for each in plan.placements}
+        places |= {pod: f"a new node of pool {pool}" for pod, pool in sorted(self.planned.pools.items())}
+        table = [*lines([Column(["POD"], [*places]), Column(["NODE"], [*places.values()])])]
         if unplaced:
-            lines += ["", "UNPLACED", *self._reasons(unplaced)]
+            table += ["", "UNPLACED", *self._reasons(unplaced)]
         new = [
-            f"{count(number, 'new node')} of pool {pool}" for pool, number in self.planned.new_nodes.items()
+            f"{counted(number, 'new node')} of pool {pool}" for pool, number in self.planned.new_nodes.items()
         ]
-        used = ", ".join([f"{count(plan.nodes_used, 'node')} in use", *sorted(new)])
+        used = ", ".join([f"{counted(plan.nodes_used, 'node')} in use", *sorted(new)])
         placed = len(plan.placements) + len(self.planned.pools)
         return "\n".join(
             [
-                *lines,
+                *table,
                 "",
-                f"{count(placed, 'pod')} placed, {len(unplaced)} not; {used}.",
+                f"{counted(placed, 'pod')} placed, {len(unplaced)} not; {used}.",
                 self._cost(),
                 *([] if self.coverage.priced == self.coverage.nodes else [str(self.coverage)]),
                 f"Found by {plan.engine} in {self.seconds:.2f} s.",
@@ -97,14 +98,14 @@ class Report:
 
     def _cost(self) -> str:
         cost, bound = self.hourly_cost, self.bound
-        new = f" and {_dollars(self.new_nodes_cost)} an hour for new ones" if self.planned.new_nodes else ""
+        new = f" and {_dollars(self.new_nodes_cost)} for new ones" if self.planned.new_nodes else ""
         if cost is None:
             fewest = "" if bound is None else f"; no plan needs fewer than {math.ceil(bound - _ROUNDING)}"
-            return f"{count(self.planned.plan.nodes_used, 'node')} (no prices){new}{fewest}."
+            return f"{counted(self.planned.plan.nodes_used, 'node')} (no prices){new}{fewest}."
         if self.planned.new_nodes:
-            return f"{_dollars(cost)} an hour, of which {_dollars(self.new_nodes_cost)} for new nodes."
+            return f"{_dollars(cost)}, of which {_dollars(self.new_nodes_cost)} for new nodes."
         below = "" if bound is None else f"; no plan can be below {_dollars(bound)}"
-        return f"{_dollars(cost)} an hour{below}."
+        return f"{_dollars(cost)}{below}."
 
     def _reasons(self, unplaced: Mapping[str, str]) -> list[str]:
         """One line for each reason, the one with most pods first."""
@@ -112,20 +113,16 @@ class Report:
         by_reason: defaultdict[str, list[str]] = defaultdict(list)
         for pod, reason in sorted(unplaced.items()):
             by_reason[reason].append(pod)
-        lines = []
+        told = []
         for reason, pods in sorted(by_reason.items(), key=lambda each: (-len(each[1]), each[1])):
             if len(pods) == 1:
-                lines.append(f"{pods[0]}: {reason}")
+                told.append(f"{pods[0]}: {reason}")
                 continue
             number = len({workloads.get(pod, pod) for pod in pods})
             named = ", ".join(pods[:_MAX_NAMED]) + (", ..." if len(pods) > _MAX_NAMED else "")
-            lines.append(f"{count(len(pods), 'pod')} of {count(number, 'workload')}: {reason} ({named})")
-        return lines
-
-
-def count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+            told.append(f"{counted(len(pods), 'pod')} of {counted(number, 'workload')}: {reason} ({named})")
+        return told
 
 
 def _dollars(amount: float) -> str:
-    return f"${amount:.4f}"
+    return dollars(amount, digits=4)

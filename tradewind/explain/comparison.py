@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from scoring.rules import Scorer
 from tradewind.explain.decisions import Ranking
+from tradewind.explain.words import dollars
 
 # Shares of the strongest reason: what is a reason of its own beside it, what is worth a mention against it.
 _AS_GOOD = 0.5
@@ -50,18 +51,6 @@ def decisive(found: Sequence[Advantage]) -> list[Advantage]:
 def outweighed(found: Sequence[Advantage], by: Advantage) -> list[Advantage]:
     """What is worth a mention although it was of no use."""
     return [each for each in found if each.difference >= _MENTIONED * by.difference]
-
-
-def dollars(amount: float, digits: int = 3) -> str:
-    """An amount an hour, with as many decimals as show so many digits of it."""
-    if math.isnan(amount):
-        return "at an unknown price"
-    return f"${amount:.{decimals_of(amount, digits)}f}/h"
-
-
-def decimals_of(amount: float, digits: int = 3) -> int:
-    """How many decimals show so many digits; cents at least."""
-    return max(2, digits - 1 - math.floor(math.log10(amount))) if amount > 0 else 2
 
 
 def _side(ranking: Ranking, index: int, row: int) -> _Side:
@@ -110,12 +99,12 @@ def _resource_fit(scorer: Scorer, better: _Side, worse: _Side) -> str:
 
 def _workload_priority(_scorer: Scorer, better: _Side, _worse: _Side) -> str:
     if better.durable:
-        return "a durable place for a pod of high priority"
-    return "a spot place for a batch pod"
+        return "a durable node for a pod of high priority"
+    return "a spot node for a batch pod"
 
 
 def _equivalence(_scorer: Scorer, _better: _Side, _worse: _Side) -> str:
-    return "a better balance of what stays free"
+    return "a better balance of free resources"
 
 
 def _wished(what: str) -> Callable[[Scorer, _Side, _Side], str]:

@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 from tradewind.cluster.objects import Pod
 from tradewind.explain.comparison import advantages
 from tradewind.explain.decisions import Decision, Filtering, Ranking, Rejected
-from tradewind.explain.sentences import Origin, sentences
+from tradewind.explain.sentences import Basis, sentences
 from tradewind.planner.plan_annotation import PlanAnnotation
 
 
@@ -75,7 +75,7 @@ class Planned(BaseModel):
 class Explanation(BaseModel):
     pod: str
     uid: str
-    origin: Origin
+    origin: Basis
     sentences: list[str]
     placed_on: str | None = Field(description="as the cluster state knows it by now")
     best: str | None = Field(description="by the scores; a planned node may have gone before it")
@@ -90,7 +90,7 @@ class Explanation(BaseModel):
     decided: Decided | None
 
 
-def explain(named: str, decision: Decision, pod: Pod | None, origin: Origin = "decision") -> Explanation:
+def explain(named: str, decision: Decision, pod: Pod | None, origin: Basis = "decision") -> Explanation:
     """`pod` is what the cluster state knows of it now."""
     ranking, policy = decision.ranking, decision.policy
     return Explanation(

@@ -2,26 +2,15 @@
 
 import textwrap
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
-from tradewind.explain.comparison import decimals_of, dollars
 from tradewind.explain.explanation import Candidates, Explanation, Ranked, RejectedBy, RejectedNode
+from tradewind.explain.tables import GAP, Column, lines, total_width
+from tradewind.explain.words import decimals_of, dollars
 
 _NARROWEST, _WIDEST = 80, 120
-_GAP = "  "
 _SHORT_NAME = 16
 _LONGEST_BAR = 20
 _EXAMPLES = 5
-
-
-class _Column(NamedTuple):
-    heading: Sequence[str]  # lines; the last stands right above the cells
-    cells: Sequence[str]
-    right: bool = True
-
-    @property
-    def width(self) -> int:
-        return max(len(line) for line in (*self.heading, *self.cells))
 
 
 def text(explanation: Explanation, columns: int) -> str:
@@ -45,18 +34,18 @@ def _ranking(explanation: Explanation, width: int) -> Iterator[str]:
     fixed = [_rank(ranked, explanation.placed_on), *_numbers(ranked)]
     scorers = [_scorer(ranked, scorer, explanation.weights[scorer]) for scorer in telling]
     name_width = min(_SHORT_NAME, max(len(each.node) for each in ranked))
-    while scorers and width < _total_width([*fixed, *scorers]) + len(_GAP) + name_width:
+    while scorers and width < total_width([*fixed, *scorers]) + len(GAP) + name_width:
         scorers.pop()
-    names = _names(ranked, width - len(_GAP) - _total_width([*fixed, *scorers]))
+    names = _names(ranked, width - len(GAP) - total_width([*fixed, *scorers]))
     yield f"Ranked: {len(ranked):,} of {explanation.ranked_count:,}, by the sum of the weighted scores"
-    yield from _lines([fixed[0], names, *fixed[1:], *scorers])
+    yield from lines([fixed[0], names, *fixed[1:], *scorers])
     if telling[len(scorers) :]:
-        yield f"No room for {', '.join(telling[len(scorers) :])}."
+        yield f"Left out for lack of room: {', '.join(telling[len(scorers) :])}."
     same = [scorer for scorer in ranked[0].terms if scorer not in telling]
     if same and len(ranked) > 1:
         yield f"The same on all of them: {', '.join(same)}."
     if any(each.node == explanation.placed_on for each in ranked):
-        yield "* is where the pod is."
+        yield "* marks the node that the pod is on."
 
 
 def _spread(ranked: Sequence[Ranked], scorer: str) -> float:
@@ -64,27 +53,29 @@ def _spread(ranked: Sequence[Ranked], scorer: str) -> float:
     return max(weighted) - min(weighted)
 
 
-def _rank(ranked: Sequence[Ranked], placed_on: str | None) -> _Column:
-    return _Column(["#"], [f"{'*' if each.node == placed_on else ''}{each.rank:,}" for each in ranked])
+def _rank(ranked: Sequence[Ranked], placed_on: str | None) -> Column:
+    return Column(
+        ["#"], [f"{'*' if each.node == placed_on else ''}{each.rank:,}" for each in ranked], right=True
+    )
 
 
-def _names(ranked: Sequence[Ranked], room: int) -> _Column:
-    return _Column(["node"], [_shortened(each.node, room) for each in ranked], right=False)
+def _names(ranked: Sequence[Ranked], room: int) -> Column:
+    return Column(["node"], [_shortened(each.node, room) for each in ranked])
 
 
-def _numbers(ranked: Sequence[Ranked]) -> list[_Column]:
+def _numbers(ranked: Sequence[Ranked]) -> list[Column]:
     costs = [each.dollars_an_hour for each in ranked]
     decimals = max((decimals_of(cost) for cost in costs if cost is not None), default=0)
     return [
-        _Column(["$/h"], ["?" if cost is None else f"{cost:.{decimals}f}" for cost in costs]),
-        _Column(["level"], [str(each.level) for each in ranked]),
-        _Column(["total"], [f"{each.total:.3f}" for each in ranked]),
+        Column(["$/h"], ["?" if cost is None else f"{cost:.{decimals}f}" for cost in costs], right=True),
+        Column(["level"], [str(each.level) for each in ranked], right=True),
+        Column(["total"], [f"{each.total:.3f}" for each in ranked], right=True),
     ]
 
 
-def _scorer(ranked: Sequence[Ranked], scorer: str, weight: float) -> _Column:
+def _scorer(ranked: Sequence[Ranked], scorer: str, weight: float) -> Column:
     cells = [f"{each.terms[scorer].weighted:.3f}" for each in ranked]
-    return _Column([*scorer.split("_"), f"x {weight:g}"], cells)
+    return Column([*scorer.split("_"), f"x {weight:g}"], cells, right=True)
 
 
 def _shortened(name: str, room: int) -> str:
@@ -95,26 +86,13 @@ def _shortened(name: str, room: int) -> str:
     return f"{name[: room - 2 - end]}..{name[-end:]}"
 
 
-def _total_width(columns: Sequence[_Column]) -> int:
-    return sum(column.width for column in columns) + len(_GAP) * (len(columns) - 1)
-
-
-def _lines(columns: Sequence[_Column]) -> Iterator[str]:
-    height = max(len(column.heading) for column in columns)
-    padded = [[*[""] * (height - len(column.heading)), *column.heading, *column.cells] for column in columns]
-    for line in zip(*padded, strict=True):
-        cells = zip(line, columns, strict=True)
-        aligned = (text.rjust(each.width) if each.right else text.ljust(each.width) for text, each in cells)
-        yield _GAP.join(aligned).rstrip()
-
-
 def _rejections(candidates: Candidates, width: int) -> Iterator[str]:
     """A histogram by reason; a full bar is all candidates."""
     yield f"Rejected: {candidates.count - candidates.passed:,} of {candidates.count:,}"
     digits = len(f"{max(each.count for each in candidates.rejected):,}")
     for each in sorted(candidates.rejected, key=lambda one: -one.count):
         bar = "#" * max(1, round(_LONGEST_BAR * each.count / candidates.count))
-        head = f"{each.count:>{digits},}{_GAP}{bar:<{_LONGEST_BAR}}{_GAP}"
+        head = f"{each.count:>{digits},}{GAP}{bar:<{_LONGEST_BAR}}{GAP}"
         indent = " " * len(head)
         yield textwrap.fill(f"{head}{each.reason}{_detail(each)}", width, subsequent_indent=indent)
         yield textwrap.fill(_examples(each), width, initial_indent=indent, subsequent_indent=indent)

@@ -8,26 +8,27 @@ from typing import Literal
 import numpy as np
 
 from tradewind.cluster.objects import Pod
-from tradewind.explain.comparison import advantages, decisive, dollars, outweighed
+from tradewind.explain.comparison import advantages, decisive, outweighed
 from tradewind.explain.decisions import Decision, Filtering, Ranking, Rejected
+from tradewind.explain.words import counted, dollars, joined
 from tradewind.planner.plan_annotation import PlanAnnotation
 
 # A decision was answered to kube-scheduler; an evaluation is what we would answer about all nodes of a file.
-Origin = Literal["decision", "evaluation"]
+Basis = Literal["decision", "evaluation"]
 
 _MOST_NAMED = 3
 _TIME = "%Y-%m-%d %H:%M:%S UTC"
 _OUTWEIGHED = "its own scores or an earlier nomination outweighed Tradewind's"
 
 
-def sentences(named: str, decision: Decision, pod: Pod | None, origin: Origin) -> Iterator[str]:
+def sentences(named: str, decision: Decision, pod: Pod | None, origin: Basis) -> Iterator[str]:
     """`named` is the pod's namespace/name, `pod` what the cluster state knows of it now."""
     filtering = decision.filtering
     if decision.stood_aside:
-        yield f"Tradewind stood aside for {named}: {decision.stood_aside}."
+        yield f"Tradewind failed open for {named}: {decision.stood_aside}."
         yield "Every node passed and none was preferred, as if Tradewind were not there."
     elif decision.ranking is not None:
-        yield from _Choice(named, pod, origin, decision.ranking, filtering, decision.plan).told()
+        yield from _RankedChoice(named, pod, origin, decision.ranking, filtering, decision.plan).told()
     elif filtering is not None:
         yield from _unranked(named, pod, filtering, decision.plan)
     if filtering is not None:
@@ -35,10 +36,10 @@ def sentences(named: str, decision: Decision, pod: Pod | None, origin: Origin) -
 
 
 @dataclass(frozen=True)
-class _Choice:
+class _RankedChoice:
     named: str
     pod: Pod | None
-    origin: Origin
+    origin: Basis
     ranking: Ranking
     filtering: Filtering | None
     plan: PlanAnnotation | None
@@ -69,7 +70,7 @@ class _Choice:
             yield _where(self.named, self.pod, self._priced(row) if row is not None else node)
         yield f"{_plan(self.named, plan)}; the planned node is preferred over the scores."
         if self.ranking.ranks[planned] > 1:
-            offers = _joined([each.words for each in decisive(advantages(self.ranking, 0, planned))])
+            offers = joined([each.words for each in decisive(advantages(self.ranking, 0, planned))])
             yield f"By the scores {self._priced(0)} would be better: it offers {offers}."
         if node and row != planned:
             yield f"kube-scheduler chose {node}: {_OUTWEIGHED}."
@@ -77,7 +78,7 @@ class _Choice:
     def _without_effect(self, plan: PlanAnnotation) -> str:
         if self.ranking.count == 1 and self.ranking.names[0] == plan.node:
             return f"{_plan(self.named, plan)}."
-        return f"{_plan(self.named, plan)}, but that node was not to be had; so the scores decide."
+        return f"{_plan(self.named, plan)}, but that node was not available, so the scores decided."
 
     def _still(self) -> str:
         count = self.ranking.best_count
@@ -92,9 +93,9 @@ class _Choice:
             named.append(f"{count - len(named):,} more")
         alike = " alike" if count > 1 else ""
         if self.origin == "evaluation":
-            return f"Placed now, it would go to {_joined(named, 'or')}"
+            return f"Placed now, it would go to {joined(named, 'or')}"
         prefers = "prefers" if self.pod and not self.pod.node_name else "preferred"
-        return f"Tradewind {prefers} {_joined(named)}{alike}"
+        return f"Tradewind {prefers} {joined(named)}{alike}"
 
     def _because(self) -> str:
         second = self.ranking.runner_up
@@ -102,7 +103,7 @@ class _Choice:
             return ", the only candidate left"
         if second is None or not self._best_for_the_same_reasons():
             return ""
-        offers = _joined([each.words for each in decisive(advantages(self.ranking, 0, second))])
+        offers = joined([each.words for each in decisive(advantages(self.ranking, 0, second))])
         return f" because {'it offers' if self.ranking.best_count == 1 else 'they offer'} {offers}"
 
     def _best_for_the_same_reasons(self) -> bool:
@@ -115,7 +116,7 @@ class _Choice:
             return
         strongest = advantages(self.ranking, 0, row)[0]
         offers = [each.words for each in outweighed(advantages(self.ranking, row, 0), strongest)]
-        rest = f"it offers {_joined(offers)}, which counts for less" if offers else "it offers nothing better"
+        rest = f"it offers {joined(offers)}, which counts for less" if offers else "it offers nothing better"
         place = "next" if self.ranking.best_count > 1 else "second"
         yield f"{self._priced(row)} is {place}: {rest}."
 
@@ -124,7 +125,7 @@ class _Choice:
         if self.origin == "decision":
             yield self._outvoted(node, row, rejected)
         elif row is not None:
-            offers = _joined([each.words for each in decisive(advantages(self.ranking, 0, row))])
+            offers = joined([each.words for each in decisive(advantages(self.ranking, 0, row))])
             yield f"Compared with {node}, {self.ranking.names[0]} offers {offers}."
         elif rejected is not None:
             yield f"{node} itself would not take it now: {rejected.reason}."
@@ -135,15 +136,17 @@ class _Choice:
             return f"{chose}, although Tradewind had rejected it: {rejected.reason}."
         if row is None and self.ranking.best_count > len(self.ranking.names):
             return f"{chose}, perhaps one of the {self.ranking.best_count:,} equally good ones."
-        place = "none of the best here" if row is None else f"number {self.ranking.ranks[row]} here"
+        place = (
+            "which is not among the best here" if row is None else f"number {self.ranking.ranks[row]} here"
+        )
         return f"{chose}, {place}: {_OUTWEIGHED}."
 
     def _cheaper(self) -> Iterator[str]:
-        """Who would cost less, and why it is not to be."""
+        """Which node would cost less, and why it was not chosen."""
         costs = np.where(np.isnan(self.ranking.costs), np.inf, self.ranking.costs)
         row = int(costs.argmin())
         if costs[row] < costs[0] and self.ranking.ranks[row] > 1 and row != self.ranking.runner_up:
-            offers = _joined([each.words for each in decisive(advantages(self.ranking, 0, row))])
+            offers = joined([each.words for each in decisive(advantages(self.ranking, 0, row))])
             cheapest = f"{self._priced(row)} is the cheapest, but number {self.ranking.ranks[row]}"
             yield f"{cheapest}: {self.ranking.names[0]} offers {offers}."
         for rejected in self._rejected():
@@ -168,13 +171,15 @@ def _unranked(
     if plan is not None:
         yield f"{_plan(named, plan)}."
     if filtering.passed:
-        yield f"{_nodes(filtering.passed)} can take it; which to prefer was not asked here."
+        passed = counted(filtering.passed, "node")
+        yield f"{passed} can take it; kube-scheduler did not ask here which one to prefer."
         return
     most = max(filtering.rejected, key=lambda each: each.count, default=None)
     if most is None:
         yield "There was no node to choose from."
         return
-    yield f"No candidate can take it, most often because of: {most.reason} ({_nodes(most.count)})."
+    nodes = counted(most.count, "node")
+    yield f"No candidate can take it. The most frequent reason: {most.reason} ({nodes})."
 
 
 def _plan(named: str, plan: PlanAnnotation) -> str:
@@ -190,24 +195,15 @@ def _where(named: str, pod: Pod | None, node: str) -> str:
     return f"{named} is placed on {node}." if node else f"{named} is not placed yet."
 
 
-def _counted(filtering: Filtering, origin: Origin) -> str:
+def _counted(filtering: Filtering, origin: Basis) -> str:
     rejected = filtering.candidates - filtering.passed
     verdict = f"{filtering.passed:,} passed, {rejected:,} {'was' if rejected == 1 else 'were'} rejected"
     if origin == "evaluation":
-        looked_at = (
-            f"Of {_nodes(filtering.cluster_nodes)} in the file {filtering.candidates:,} were looked at"
-        )
-        return f"{looked_at}: {verdict}."
-    asked = f"kube-scheduler asked about {filtering.candidates:,} of {_nodes(filtering.cluster_nodes)}"
+        nodes = counted(filtering.cluster_nodes, "node")
+        return f"Considered {filtering.candidates:,} of the file's {nodes}: {verdict}."
+    asked = (
+        f"kube-scheduler asked about {filtering.candidates:,} of {counted(filtering.cluster_nodes, 'node')}"
+    )
     if filtering.candidates == 1 and filtering.cluster_nodes > 1:
         verdict += "; its own filters left no other, or the pod was nominated to it"
     return f"{asked}: {verdict}."
-
-
-def _nodes(count: int) -> str:
-    return f"{count:,} node{'' if count == 1 else 's'}"
-
-
-def _joined(parts: Sequence[str], word: str = "and") -> str:
-    *first, last = parts
-    return f"{', '.join(first)} {word} {last}" if first else last

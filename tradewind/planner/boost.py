@@ -19,7 +19,7 @@ class PlannedNodeOnly:
     """The node is the planned one; for the members of a gang, whom any other place would tear apart."""
 
     name: ClassVar[str] = "plan"
-    reason: ClassVar[str] = "pod waits for the node that it is planned on, until the plan expires"
+    reason: ClassVar[str] = "node(s) weren't the one that the pod is planned on"
     resolvable: ClassVar[bool] = False  # evicting pods does not change the plan
 
     node: str

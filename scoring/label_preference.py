@@ -1,4 +1,4 @@
-"""What a pod says it wants in an annotation, and which nodes have it by their labels."""
+"""Node labels that a pod requires or prefers by an annotation."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -10,23 +10,23 @@ from tradewind.cluster.objects import ANNOTATION_PREFIX, Pod
 from tradewind.cluster.snapshot import Nodes
 from tradewind.cluster.table import NodeTable
 
-Policy = Literal["required", "preferred"]
+Strictness = Literal["required", "preferred"]
 
 
 @dataclass(frozen=True)
-class TypeWish:
+class LabelPreference:
     """The node has what the pod asks for: as a filter where that is required, as a score where preferred.
 
-    The pod's annotation `tradewind.dev/<wish>` holds one or more alternatives, separated by commas, and
-    `tradewind.dev/<wish>-policy` may say required or preferred. The first of the labels that a node carries
-    tells what it has; upper and lower case are the same. To a pod that asks for nothing all nodes are equal.
+    The pod's annotation holds one or more alternatives, separated by commas, and the same annotation with
+    `-policy` appended may say required or preferred. Of the `labels`, the first that a node carries tells
+    what it has; case does not matter. To a pod that asks for nothing all nodes are equal.
     """
 
-    wish: ClassVar[str]
+    annotation: ClassVar[str]  # without its prefix
     resolvable: ClassVar[bool] = False
 
     labels: tuple[str, ...] = ()
-    policy: Policy = "required"
+    policy: Strictness = "required"
 
     def feasible(self, pod: Pod, nodes: Nodes) -> Mask:
         wanted = self._wanted(pod)
@@ -39,11 +39,11 @@ class TypeWish:
         return self._having(wanted, nodes).astype(np.float64) if wanted else alike(len(nodes), 1.0)
 
     def _wanted(self, pod: Pod) -> frozenset[str]:
-        text = pod.annotations.get(ANNOTATION_PREFIX + self.wish)
+        text = pod.annotations.get(ANNOTATION_PREFIX + self.annotation)
         return _alternatives(text) if text else frozenset()
 
     def _policy_of(self, pod: Pod) -> str:
-        own = pod.annotations.get(f"{ANNOTATION_PREFIX}{self.wish}-policy", "").strip().lower()
+        own = pod.annotations.get(f"{ANNOTATION_PREFIX}{self.annotation}-policy", "").strip().lower()
         return own if own in {"required", "preferred"} else self.policy
 
     def _having(self, wanted: frozenset[str], nodes: Nodes) -> Mask:

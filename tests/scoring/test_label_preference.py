@@ -2,7 +2,7 @@ import pytest
 
 from scoring.filters.disk_type import DiskType
 from scoring.filters.network_type import NetworkType
-from scoring.wishes import TypeWish
+from scoring.label_preference import LabelPreference
 from tests.builders import PodBuilder, cluster_of, node, pod
 
 _DISK, _NETWORK = "tradewind.dev/disk-type", "tradewind.dev/network-type"
@@ -52,7 +52,7 @@ _NODES = cluster_of(
         pytest.param(NetworkType(), pod("w").annotation(_NETWORK, "low-latency"), "ssd", id="network"),
     ],
 )
-def test_filter(rule: TypeWish, wanted: PodBuilder, passing: str) -> None:
+def test_filter(rule: LabelPreference, wanted: PodBuilder, passing: str) -> None:
     mask = rule.feasible(wanted.build(), _NODES)
     assert [name for name, passed in zip(_NODES.names, mask, strict=True) if passed] == passing.split()
 
