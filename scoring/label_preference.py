@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from scoring.rules import Mask, Scores, alike, everyone
+from scoring.rules import Mask, Scores, all_nodes, uniform
 from tradewind.cluster.objects import ANNOTATION_PREFIX, Pod
 from tradewind.cluster.snapshot import Nodes
 from tradewind.cluster.table import NodeTable
@@ -31,12 +31,12 @@ class LabelPreference:
     def feasible(self, pod: Pod, nodes: Nodes) -> Mask:
         wanted = self._wanted(pod)
         if not wanted or self._policy_of(pod) == "preferred":
-            return everyone(len(nodes))
+            return all_nodes(len(nodes))
         return self._having(wanted, nodes)
 
     def score(self, pod: Pod, nodes: Nodes) -> Scores:
         wanted = self._wanted(pod)
-        return self._having(wanted, nodes).astype(np.float64) if wanted else alike(len(nodes), 1.0)
+        return self._having(wanted, nodes).astype(np.float64) if wanted else uniform(len(nodes), 1.0)
 
     def _wanted(self, pod: Pod) -> frozenset[str]:
         text = pod.annotations.get(ANNOTATION_PREFIX + self.annotation)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
-from scoring.rules import Mask, everyone
+from scoring.rules import Mask, all_nodes
 from scoring.topology import SpreadDomains
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Amounts, Cluster, Nodes
@@ -72,7 +72,7 @@ class PodFilter(ABC):
 
     def attainable(self, pod: Pod, nodes: Nodes) -> Mask:  # noqa: ARG002  for others to say
         """(N,) nodes that pass, or may pass once other pods are placed. Relations see to the rest."""
-        return everyone(len(nodes))
+        return all_nodes(len(nodes))
 
     def label_keys(self, pods: Sequence[Pod], cluster: Cluster) -> Iterable[str]:  # noqa: ARG002  the same
         """Labels of pods that the filter looks at: pods that differ in no such label are of one class."""

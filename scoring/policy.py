@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scoring.rules import Filter, Mask, Scorer, Scores, everyone
+from scoring.rules import Filter, Mask, Scorer, Scores, all_nodes
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Nodes
 from tradewind.cluster.table import Rows
@@ -40,7 +40,7 @@ class Policy:
     workload_class: str = "default"
 
     def filter(self, pod: Pod, nodes: Nodes) -> Verdict:
-        feasible = silent = everyone(len(nodes))
+        feasible = silent = all_nodes(len(nodes))
         rejections = []
         for rule in self.filters:
             passed = rule.feasible(pod, nodes)

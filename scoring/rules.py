@@ -64,12 +64,12 @@ class Scorer(Protocol):
 
 
 @lru_cache(maxsize=64)
-def everyone(count: int) -> Mask:
-    """What a filter answers that has nothing against any of `count` nodes: always the same mask."""
+def all_nodes(count: int) -> Mask:
+    """(N,) the answer of a filter that rejects none of `count` nodes: always the same mask."""
     return frozen(np.ones(count, np.bool_))
 
 
 @lru_cache(maxsize=64)
-def alike(count: int, score: float) -> Scores:
-    """What a scorer answers to whom all of `count` nodes are equal."""
+def uniform(count: int, score: float) -> Scores:
+    """(N,) the answer of a scorer that prefers none of `count` nodes."""
     return frozen(np.full(count, score))

@@ -5,7 +5,7 @@ from typing import ClassVar, NamedTuple
 
 from scoring.filters.node_affinity import names_one_node
 from scoring.pod_filter import PodFilter, Relations, Waiting
-from scoring.rules import Mask, everyone
+from scoring.rules import Mask, all_nodes
 from tradewind.cluster.objects import ANNOTATION_PREFIX, Pod
 from tradewind.cluster.snapshot import Nodes
 
@@ -56,16 +56,16 @@ class DurableFloor(PodFilter):
     def feasible(self, pod: Pod, nodes: Nodes) -> Mask:
         floor = self._of(pod)
         if not floor.replicas(1) or not _movable(pod):
-            return everyone(len(nodes))
+            return all_nodes(len(nodes))
         if not floor.strict and not nodes.cluster.durable.any():
-            return everyone(len(nodes))
+            return all_nodes(len(nodes))
         if all(durable >= floor.replicas(total + 1) for durable, total in _replicas(pod, nodes)):
-            return everyone(len(nodes))
+            return all_nodes(len(nodes))
         return nodes.durable
 
     def attainable(self, pod: Pod, nodes: Nodes) -> Mask:
         """Without durable nodes nothing that is placed meets the floor."""
-        return everyone(len(nodes)) if nodes.durable.any() else self.feasible(pod, nodes)
+        return all_nodes(len(nodes)) if nodes.durable.any() else self.feasible(pod, nodes)
 
     def relate(self, waiting: Waiting, nodes: Nodes, relations: Relations) -> None:
         if not nodes.durable.any():

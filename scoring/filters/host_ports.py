@@ -4,7 +4,7 @@ from typing import ClassVar
 import numpy as np
 
 from scoring.pod_filter import PodFilter, Relations, Waiting
-from scoring.rules import Mask, everyone
+from scoring.rules import Mask, all_nodes
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Nodes
 
@@ -19,7 +19,7 @@ class HostPorts(PodFilter):
 
     def feasible(self, pod: Pod, nodes: Nodes) -> Mask:
         if not pod.host_ports:
-            return everyone(len(nodes))
+            return all_nodes(len(nodes))
         cluster = nodes.cluster
         free = np.ones(len(cluster.table), np.bool_)
         for taken, node_names in cluster.placed.ports.items():

@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from scoring.rules import Account, Mask, ResourceFilter, everyone
+from scoring.rules import Account, Mask, ResourceFilter, all_nodes
 from scoring.shares import allocatable
 from tradewind.cluster.objects import LIMITS, Pod
 from tradewind.cluster.snapshot import Amounts, Nodes, Supply, frozen
@@ -33,7 +33,7 @@ class Limits(ResourceFilter):
                 raise ValueError(f"overcommit.{resource}: {factor} is neither off nor a number above 0")
 
     def feasible(self, pod: Pod, nodes: Nodes) -> Mask:
-        mask = everyone(len(nodes))
+        mask = all_nodes(len(nodes))
         for account, limit in self.needs(pod).items():
             mask = mask & (limit <= self.left(account, nodes))
         return mask

@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from scoring.pod_filter import PodFilter, Relations, Waiting
-from scoring.rules import Mask, everyone
+from scoring.rules import Mask, all_nodes
 from scoring.topology import beside, matching, rows_with, selected, tally, term_keys, widened
 from tradewind.cluster.constraints import PodTerm
 from tradewind.cluster.groups import PodGroup
@@ -33,7 +33,7 @@ class PodAffinity(PodFilter):
 
     def feasible(self, pod: Pod, nodes: Nodes) -> Mask:
         if not pod.affinity:
-            return everyone(len(nodes))
+            return all_nodes(len(nodes))
         cluster = nodes.cluster
         terms = [widened(term) if self.widened_namespaces else term for term in pod.affinity]
         keys = {term.topology_key for term in terms}

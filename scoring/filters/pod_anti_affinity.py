@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from scoring.pod_filter import PodFilter, Relations, Waiting
-from scoring.rules import Mask, everyone
+from scoring.rules import Mask, all_nodes
 from scoring.topology import beside, matching, repelling, rows_with, selected, term_keys, widened
 from tradewind.cluster.constraints import PodTerm
 from tradewind.cluster.objects import Pod
@@ -31,7 +31,7 @@ class PodAntiAffinity(PodFilter):
         avoided = [(term.topology_key, matching(cluster, term)) for term in terms]
         near = [(key, groups) for key, groups in (*avoided, *repelling(cluster, pod).items()) if groups]
         if not near:
-            return everyone(len(nodes))
+            return all_nodes(len(nodes))
         excluded = np.zeros(len(cluster.table), np.bool_)
         for key, groups in near:
             excluded |= beside(cluster.table, key, rows_with(cluster, groups))

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from scoring.rules import Account, Mask, ResourceFilter, everyone
+from scoring.rules import Account, Mask, ResourceFilter, all_nodes
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Amounts, Nodes, Supply
 
@@ -34,7 +34,7 @@ class Resources(ResourceFilter):
     ignored_resource_groups: frozenset[str] = frozenset()  # the part of a name before the slash
 
     def feasible(self, pod: Pod, nodes: Nodes) -> Mask:
-        mask = everyone(len(nodes))
+        mask = all_nodes(len(nodes))
         for _, enough in self.fits(pod, nodes):
             mask = mask & enough
         return mask

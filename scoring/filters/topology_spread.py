@@ -7,7 +7,7 @@ import numpy as np
 from scoring.filters.node_affinity import accepted
 from scoring.filters.taints import tolerable
 from scoring.pod_filter import PodFilter, Relations, Waiting
-from scoring.rules import Mask, everyone
+from scoring.rules import Mask, all_nodes
 from scoring.topology import SpreadDomains, present, tally
 from tradewind.cluster.constraints import Spread
 from tradewind.cluster.groups import PodGroup
@@ -34,7 +34,7 @@ class TopologySpread(PodFilter):
 
     def feasible(self, pod: Pod, nodes: Nodes) -> Mask:
         if not pod.spreads:
-            return everyone(len(nodes))
+            return all_nodes(len(nodes))
         table = nodes.cluster.table
         mask = np.ones(len(table), np.bool_)
         for spread, each in spread_domains(pod.spreads, pod, nodes.cluster, comparisons=self.comparisons):

@@ -2,7 +2,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from scoring.filters.taints import tolerated
-from scoring.rules import Mask, everyone
+from scoring.rules import Mask, all_nodes
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Nodes
 from tradewind.cluster.wire import Taint
@@ -21,5 +21,5 @@ class Unschedulable:
     def feasible(self, pod: Pod, nodes: Nodes) -> Mask:
         # That taint has no value that could be compared.
         if tolerated(pod.tolerations, _CORDONED, comparisons=False):
-            return everyone(len(nodes))
+            return all_nodes(len(nodes))
         return ~nodes.cluster.table.unschedulable.take(nodes.rows)

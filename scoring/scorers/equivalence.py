@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from scoring.rules import Scores, alike
+from scoring.rules import Scores, uniform
 from scoring.shares import allocatable, free_shares
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Floats, Nodes, Supply, frozen
@@ -32,7 +32,7 @@ class Equivalence:
 
     def score(self, pod: Pod, nodes: Nodes) -> Scores:
         if len(self.resources) < 2:  # noqa: PLR2004  one alone is always in balance
-            return alike(len(nodes), 1.0)
+            return uniform(len(nodes), 1.0)
         shares = free_shares(pod, nodes, self.resources)
         balances = _balance(np.maximum(shares, nodes.of_supply(_least, self.resources)))
         now: Scores = balances[0]

@@ -4,7 +4,7 @@ from typing import ClassVar
 import numpy as np
 
 from scoring.formulas import Formula
-from scoring.rules import Scores, alike
+from scoring.rules import Scores, uniform
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Nodes, Supply, frozen
 
@@ -32,7 +32,7 @@ class Price:
         unknown = np.isnan(cost)
         unknown_count = np.count_nonzero(unknown)
         if unknown_count == cost.size:
-            return alike(cost.size, 0.5)
+            return uniform(cost.size, 0.5)
         median = _median(cost[~unknown] if unknown_count else cost)
         if unknown_count:
             cost = np.where(unknown, median, cost)

@@ -4,7 +4,7 @@ from typing import ClassVar
 import numpy as np
 
 from scoring.formulas import Formula
-from scoring.rules import Scores, alike
+from scoring.rules import Scores, uniform
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Nodes
 
@@ -26,12 +26,12 @@ class WorkloadPriority:
     def score(self, pod: Pod, nodes: Nodes) -> Scores:
         high = pod.priority >= self.high
         if self.formula == "literal":
-            return alike(len(nodes), float(high))
+            return uniform(len(nodes), float(high))
         if high:
             return nodes.durable.astype(np.float64)
         if is_batch(pod):
             return (~nodes.durable).astype(np.float64)
-        return alike(len(nodes), 0.5)
+        return uniform(len(nodes), 0.5)
 
 
 def is_batch(pod: Pod) -> bool:
