@@ -44,7 +44,7 @@ def measure(count: int, rounds: int) -> list[tuple[float, float]]:
     cache.snapshot()
     taken = []
     for _ in range(rounds):
-        prices = {f"n-{number}": random.uniform(0.1, 5) for number in range(count) if number % 10}
+        prices = {f"n-{number}": random.uniform(1, 2) for number in range(count) if number % 10}
         start, start_processor = time.perf_counter(), time.thread_time()
         market.quote({"price": prices, "median_price": prices})
         nodes = cache.snapshot().nodes.cluster.table.nodes

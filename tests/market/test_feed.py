@@ -130,7 +130,7 @@ def test_a_prometheus_that_is_down_costs_nothing_but_freshness(caplog: pytest.Lo
         fed.feed.poll()
     assert fed.follow(settings)[0] == 0.7
     assert fed.metric("market_polls_total", outcome="failed") == 3
-    assert caplog.text.count("getting old") == 1
+    assert caplog.text.count("querying Prometheus failed") == 1
     fed.feed.observe()
     age = fed.metric("market_age_seconds", source="prometheus")
     assert age is not None

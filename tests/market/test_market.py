@@ -2,6 +2,7 @@ import logging
 import math
 import threading
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +11,8 @@ from scoring.scorers.stability import Stability
 from tests.builders import NodeBuilder, cluster_of, node, pod
 from tradewind.cluster.objects import Node
 from tradewind.cluster.snapshot import Offer
-from tradewind.market.estimates import Estimates, Kind
+from tradewind.market.estimates import Estimates
+from tradewind.market.kinds import Kind
 from tradewind.market.learned import Evidence
 from tradewind.market.market import Market
 from tradewind.market.pools import Pool, Shape, pool_of
@@ -156,7 +158,7 @@ def test_an_on_demand_node_is_never_estimated_at_a_spot_price(listed: str, expec
 
 @given(st.lists(st.tuples(kinds, st.floats(0, 100)), max_size=12), kinds)
 def test_estimates_keep_spot_below_on_demand(known: list[tuple[Kind, float]], kind: Kind) -> None:
-    estimates = Estimates(known)
+    estimates = Estimates((each, np.array([price])) for each, price in known if price > 0)
     spot, on_demand = kind._replace(capacity_type="spot"), kind._replace(capacity_type="on-demand")
     priced = {each for each, price in known if price > 0}
     low, high = estimates.price(spot), estimates.price(on_demand)

@@ -112,6 +112,16 @@ def test_it_is_said_once_counted_and_explained(caplog: pytest.LogCaptureFixture)
     assert not one.origins("a").implausible
 
 
+def test_thousands_of_them_do_not_flood_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    one = market("c5d.18xlarge,on-demand,3.456\n")
+    one.quote({"price": {f"n-{i}": 0.0067 for i in range(1000)}})
+    one.offers([typed(f"n-{i}").build() for i in range(1000)])
+    said = [record.getMessage() for record in caplog.records]
+    assert len(said) == 11
+    assert said[-1] == "990 more nodes have an implausible price"
+    assert one.implausible() == {Origin.PROMETHEUS: 1000}
+
+
 def test_the_factor_is_configured() -> None:
     for factor, expected in ((3.0, 3.0), (4.0, 9.1), (None, 9.1)):
         assert (

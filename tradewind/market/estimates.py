@@ -3,28 +3,17 @@
 import math
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping
-from typing import NamedTuple
 
 import numpy as np
 
-from tradewind.market.pools import ON_DEMAND, SPOT, Shape
+from tradewind.cluster.snapshot import Floats
+from tradewind.market.kinds import Kind
+from tradewind.market.pools import ON_DEMAND, SPOT
 
 # The median over the 877 instance types that AWS' Spot Advisor listed for us-east-1: 66 % saved.
 SPOT_PRICE_RATIO = 0.34
 _LEAST_RATIO = 0.05  # clouds speak of 90 % saved at most
 _MILLICORES = 1000
-
-
-class Kind(NamedTuple):
-    """What nodes must share to be alike."""
-
-    instance_type: str  # empty where the node does not tell
-    capacity_type: str
-    shape: Shape
-
-    @property
-    def other_terms(self) -> "Kind":
-        return self._replace(capacity_type=ON_DEMAND if self.capacity_type == SPOT else SPOT)
 
 
 class Estimates:
@@ -37,19 +26,19 @@ class Estimates:
     """
 
     def __init__(
-        self, known: Iterable[tuple[Kind, float]] = (), usual_ratio: float = SPOT_PRICE_RATIO
+        self, known: Iterable[tuple[Kind, Floats]] = (), usual_ratio: float = SPOT_PRICE_RATIO
     ) -> None:
-        by_kind: defaultdict[Kind, list[float]] = defaultdict(list)
-        for kind, price in known:
-            if price > 0:  # a free node says nothing about its peers
-                by_kind[kind].append(price)
-        found: defaultdict[Hashable, list[float]] = defaultdict(list)
-        for kind, prices in by_kind.items():
+        """`known` are prices above 0: a free node says nothing about its peers."""
+        found: defaultdict[Hashable, list[Floats]] = defaultdict(list)
+        for kind, prices in known:
             for likeness in _likenesses(kind):
-                found[likeness] += prices
+                found[likeness].append(prices)
             if kind.shape.cpu:
-                found[_core(kind)] += [price / kind.shape.cpu for price in prices]
-        self._medians = {likeness: float(np.median(prices)) for likeness, prices in found.items()}
+                found[_core(kind)].append(prices / kind.shape.cpu)
+        joined = {likeness: np.concatenate(prices) for likeness, prices in found.items()}
+        self._medians = {
+            likeness: float(np.median(prices)) for likeness, prices in joined.items() if prices.size
+        }
         self.ratio = _ratio(self._medians, usual_ratio)
 
     def price(self, kind: Kind) -> float:

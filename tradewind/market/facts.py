@@ -3,16 +3,23 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from tradewind.cluster.objects import Node
 from tradewind.cluster.selectors import Selector, matches, parse_selector
-from tradewind.market.estimates import Kind
+from tradewind.market.kinds import Kind
 from tradewind.market.notices import Notice, notice_of
 from tradewind.market.offers import own_quote
-from tradewind.market.pools import Pool, pool_of, region_of, shape_of
+from tradewind.market.pools import Pool, Shape, pool_of, region_of, shape_of
 from tradewind.market.quotes import NOTHING, Quote, Refusals
 from tradewind.market.settings import Discount
 from tradewind.market.table import PriceTable
+
+
+@lru_cache(maxsize=4096)
+def _kind(instance_type: str, capacity_type: str, shape: Shape) -> Kind:
+    """One object for all nodes of a kind, so that they are found without being compared."""
+    return Kind(instance_type, capacity_type, shape)
 
 
 class Listing:
@@ -61,7 +68,7 @@ def facts_of(node: Node, listing: Listing, before: Facts | None, refusals: Refus
         node=node,
         own=own,
         pool=pool,
-        kind=Kind(pool.instance_type, pool.capacity_type, shape_of(node)),
+        kind=_kind(pool.instance_type, pool.capacity_type, shape_of(node)),
         region=region,
         notice=notice_of(node),
         listing=listing,

@@ -1,4 +1,4 @@
-"""Brings what the sources of prices say into the market, and the market's offers into the cluster state."""
+"""Follows the price table and Prometheus, and publishes the resulting offers in the cluster state."""
 
 import logging
 import math
@@ -55,7 +55,7 @@ class MarketFeed:
         market.configure(settings, self._table)
 
     def follow(self, settings: MarketSettings, on_refused: Callable[[str], None]) -> None:
-        """Take changed settings, a changed table and changed nodes into account."""
+        """Apply changed settings, a changed table and changed nodes."""
         self._take_settings(settings, on_refused)
         self.offer()
         self._count_refusals()
@@ -64,7 +64,7 @@ class MarketFeed:
             self._count_cost()
 
     def offer(self) -> None:
-        """Nothing to do where neither the nodes nor the market have changed."""
+        """Publish offers; does nothing while neither nodes nor market have changed."""
         with self._offering:  # or an older look at the market could come after a newer one
             self._offer()
 
@@ -79,7 +79,7 @@ class MarketFeed:
         _log.log(logging.INFO if all(covered) else logging.WARNING, "%s", self._market.price_coverage())
 
     def poll(self) -> None:
-        """Ask Prometheus if it is time to; whatever goes wrong costs freshness and nothing else."""
+        """Query Prometheus if it is time to; on failure the last prices stay in force."""
         wanted = self._settings.prometheus
         if wanted != self._asked:
             self._connect(wanted)
@@ -95,7 +95,7 @@ class MarketFeed:
             self.offer()
 
     def observe(self) -> None:
-        """Bring the ages up to date, for somebody who is about to read the metrics."""
+        """Update the age metrics; called before a scrape."""
         for source, age in self._market.ages(time.time()).items():
             self._metrics.age.labels(source).set(age)
 
@@ -151,7 +151,7 @@ class MarketFeed:
             return
         self._trouble = trouble
         if trouble:
-            _log.warning("prices of Prometheus are getting old: %s", "; ".join(trouble))
+            _log.warning("querying Prometheus failed, the last prices stay in force: %s", "; ".join(trouble))
         else:
             _log.info("Prometheus answers again")
 
@@ -170,7 +170,7 @@ class MarketFeed:
 
 
 def _used(cache: Cache, snapshot: Snapshot) -> list[int]:
-    """Rows of the nodes with a pod that is not there on every node anyway."""
+    """Rows of the nodes with a pod that belongs to no DaemonSet and is not static."""
     names = {
         pod.node_name
         for pod in cache.all_pods()

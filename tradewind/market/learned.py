@@ -58,7 +58,7 @@ class Posterior(NamedTuple):
 
 
 class Evidence(NamedTuple):
-    """What was seen, the older the less; of one pool, or columns of many."""
+    """Interruptions and node-hours, weighted by age; of one pool, or columns of many."""
 
     interruptions: Number = 0.0
     node_hours: Number = 0.0
@@ -82,7 +82,7 @@ class Learner:
         self._seen: dict[str, Sighting] = {}
 
     def observe(self, now: float, nodes: Mapping[str, Sighting]) -> int:
-        """Take note of the nodes that are there; how many interruptions were new."""
+        """Record the nodes that exist now; returns the number of new interruptions."""
         hours = 0.0 if self.at is None else max(0.0, (now - self.at) / _HOUR_SECONDS)
         self._pass_time(hours, nodes)
         lost = Counter(self._lost(nodes, hours))
@@ -101,7 +101,7 @@ class Learner:
         return Memory(at=self.at or 0.0, pools=list(pools.values()))
 
     def restore(self, memory: "Memory") -> None:
-        """Go on from where another, or this one before its restart, has stopped."""
+        """Resume from a stored state."""
         self.at = memory.at
         self.evidence = memory.evidence
         self._seen = {
@@ -112,7 +112,7 @@ class Learner:
         }
 
     def merge(self, memory: "Memory") -> None:
-        """Of each pool, believe whoever has watched it for longer; never add up, both saw the same nodes."""
+        """For each pool keep the evidence with more node-hours; never add up, both saw the same nodes."""
         if self.at is None:
             self.restore(memory)
             return
@@ -154,7 +154,7 @@ class Learner:
                 yield pool
 
     def _remembered(self, name: str, sighting: Sighting) -> Sighting:
-        """A warning is not taken back: its node is not counted again."""
+        """A warned node stays warned, so that it is counted once."""
         before = self._seen.get(name)
         warned = before is not None and before.state is State.WARNED
         return sighting._replace(state=State.WARNED) if warned else sighting
@@ -194,20 +194,20 @@ class Memory(msgspec.Struct):
 _decoder = msgspec.json.Decoder(Memory)
 
 
-def encode(memory: Memory, most_bytes: int) -> bytes:
-    """Too large a memory first forgets the names of nodes, then the pools that were watched least."""
+def encode(memory: Memory, max_bytes: int) -> bytes:
+    """If it is too large, drop the names of nodes first, then the pools with the fewest node-hours."""
     data = msgspec.json.encode(memory)
-    if len(data) <= most_bytes:
+    if len(data) <= max_bytes:
         return data
     pools = sorted(memory.pools, key=lambda pool: -pool.node_hours)
     bare = [PoolMemory(*pool.pool, *pool.evidence) for pool in pools]
-    while bare and len(msgspec.json.encode(Memory(memory.at, bare))) > most_bytes:
+    while bare and len(msgspec.json.encode(Memory(memory.at, bare))) > max_bytes:
         bare = bare[: len(bare) * 3 // 4]
     return msgspec.json.encode(Memory(memory.at, bare))
 
 
 def decode(data: bytes | str) -> Memory:
-    """Raise ValueError for what is no memory, or none that can be true."""
+    """Raise ValueError for malformed data and impossible numbers."""
     memory = _decoder.decode(data)
     numbers = [memory.at, *(value for pool in memory.pools for value in pool.evidence)]
     if not all(0 <= value < math.inf for value in numbers):

@@ -54,7 +54,7 @@ class MarketLearning:
         self._next_write = 0.0
 
     def run(self) -> None:
-        """One round; nothing if no node has changed and it is too early for anything else."""
+        """One round: look at the nodes if any changed or it is time to, and write if there is news."""
         leading = self._leading()
         self._metrics.learning_leader.set(leading)
         if not leading:
@@ -66,7 +66,7 @@ class MarketLearning:
             self._learn(learner)
 
     def save(self) -> None:
-        """Before the end: whoever leads next goes on from here."""
+        """Write once more before exiting, so that the next leader resumes from here."""
         if self._learner is not None and self._learner.at is not None and self._leading():
             self._keep(self._learner)
 
@@ -83,7 +83,7 @@ class MarketLearning:
             self._keep(learner)
 
     def _take_over(self) -> Learner | None:
-        """Go on from the last write, with the nodes that were there then: what is gone since is news."""
+        """Resume from the last write; nodes that have gone since then are interruptions."""
         try:
             memory = self._memory.read()
         except ApiError as error:
@@ -112,7 +112,7 @@ class MarketLearning:
         return news > 0
 
     def _keep(self, learner: Learner) -> None:
-        """Read first: one who led before may have written once more, or somebody by hand."""
+        """Merge before writing: a former leader may have written once more."""
         try:
             kept = self._memory.read()
         except ApiError as error:

@@ -1,5 +1,6 @@
 """All sources of prices and rates together, and what they make of each node."""
 
+import logging
 import threading
 import time
 from collections import Counter
@@ -22,7 +23,10 @@ from tradewind.market.settings import MarketSettings
 from tradewind.market.table import PriceTable
 from tradewind.market.terms import ORIGINS, Codes, Settled, Sources
 
+_MAX_LOGGED = 10  # nodes with an implausible price, at a time
 _MAX_MEMO = 10_000  # entries; one more starts anew
+
+_log = logging.getLogger(__name__)
 
 
 class Market:
@@ -36,7 +40,7 @@ class Market:
         self.changed_at: dict[str, float] = {}  # source to seconds since 1970 of its last word
         self._facts: dict[str, Facts] = {}
         self._origins: dict[str, Codes] = {}
-        self._implausible: dict[str, Implausible] = {}  # prices that are not used, by node
+        self._implausible: Mapping[str, Implausible] = {}  # prices that are not used, by node
         self._sources = Sources()
         self._replacing = threading.Lock()
         # What came out for nodes of which the same is known, and from which sources.
@@ -96,7 +100,6 @@ class Market:
         if settled is None:
             settled = memo[1][key] = sources.settle([facts], sources.told([facts])).first()
         self._origins[node.name] = settled.origins
-        self._flag(node.name, settled.implausible)
         return settled.offer
 
     def offers(self, nodes: Sequence[Node]) -> Floats:
@@ -109,8 +112,7 @@ class Market:
         self._replace(news=False, norms=surveyed.norms, estimates=surveyed.estimates)
         terms = surveyed.settle(facts, told)
         self._origins.update(zip(names, terms.origins.T, strict=True))
-        for row, name in enumerate(names):
-            self._flag(name, terms.implausible.get(row))
+        self._flag({names[row]: found for row, found in terms.implausible.items()})
         return terms.offers
 
     def origins(self, name: str) -> Origins:
@@ -161,12 +163,14 @@ class Market:
             self._facts[node.name] = facts
         return facts
 
-    def _flag(self, name: str, found: Implausible | None) -> None:
-        if found is None:
-            self._implausible.pop(name, None)
-        else:
-            self._implausible[name] = found
-            self.refusals.doubt(found.source, name, str(found))
+    def _flag(self, found: Mapping[str, Implausible]) -> None:
+        """Log each node once while its price stays implausible, and not thousands of them."""
+        new = [name for name in found if name not in self._implausible]
+        self._implausible = found
+        for name in new[:_MAX_LOGGED]:
+            _log.warning("node %s: %s", name, found[name])
+        if len(new) > _MAX_LOGGED:
+            _log.warning("%d more nodes have an implausible price", len(new) - _MAX_LOGGED)
 
     def _replace(self, *, news: bool = True, **changes: Any) -> None:
         with self._replacing:
@@ -192,7 +196,6 @@ class Market:
         for name in [name for name in list(self._facts) if name not in names]:
             self._facts.pop(name, None)
             self._origins.pop(name, None)
-            self._implausible.pop(name, None)
 
 
 def _sighting(facts: Facts) -> Sighting:

@@ -1,7 +1,7 @@
-"""Keeps what was learned of interruptions in a ConfigMap, so that a restart remembers and replicas agree.
+"""Stores learned rates in a ConfigMap, so that they survive a restart and all replicas agree.
 
-The leader writes. A write names the version that was read, so that one who led before, and does not know yet
-that another leads, is refused.
+Only the leader writes. A write carries the resourceVersion that was read, so that a former leader that does
+not know yet gets a conflict.
 """
 
 import logging
@@ -44,7 +44,7 @@ class MarketMemory:
         self._version: str | None = None  # None: there is no such ConfigMap
 
     def read(self) -> Memory | None:
-        """None where there is none, or none that makes sense; raise ApiError where nobody can tell."""
+        """None where the ConfigMap is missing or unreadable; raise ApiError where the API fails."""
         try:
             found = decoded(_decoder, self._client.get(f"{self._config_maps}/{NAME}"))
         except NotFoundError:
@@ -56,11 +56,11 @@ class MarketMemory:
         try:
             return decode((found.data or {}).get(_KEY, ""))
         except ValueError as error:
-            _log.error("%s makes no sense and will be replaced: %s", self._name, error)
+            _log.error("%s cannot be decoded and will be overwritten: %s", self._name, error)
             return None
 
     def write(self, memory: Memory) -> bool:
-        """Whether it was written; not if another wrote since we have read, or if the API fails."""
+        """False on a conflict, and where the API fails."""
         body = {
             "metadata": {"name": NAME, "resourceVersion": self._version},
             "data": {_KEY: encode(memory, _MAX_BYTES).decode()},

@@ -1,4 +1,4 @@
-"""What the market tells Prometheus."""
+"""Metrics of prices, interruption rates and what is learned."""
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
@@ -8,7 +8,7 @@ class MarketMetrics:
         self.registry = registry or CollectorRegistry()
         self.coverage = self._gauge(
             "market_coverage_ratio",
-            "Share of nodes whose price or rate comes from here.",
+            "Share of nodes whose price or rate comes from this source.",
             "quantity",
             "source",
         )
@@ -21,16 +21,22 @@ class MarketMetrics:
             "source",
         )
         self.age = self._gauge(
-            "market_age_seconds", "Time since a source of prices and rates last had a word.", "source"
+            "market_age_seconds", "Time since a source of prices and rates was last updated.", "source"
         )
         self.refused = self._counter(
-            "market_refused", "Absurd prices and rates that were not taken, by source.", "source"
+            "market_refused",
+            "Prices and rates refused because they are no numbers or out of range, by source.",
+            "source",
         )
         self.polls = self._counter("market_polls", "Rounds of queries to Prometheus.", "outcome")
-        self.table_reloads = self._counter("price_table_reloads", "Price tables read by result.", "result")
-        self.interruptions = self._counter("interruptions", "Nodes seen to be taken away.")
+        self.table_reloads = self._counter(
+            "price_table_reloads", "Reloads of the price table, by result.", "result"
+        )
+        self.interruptions = self._counter(
+            "interruptions", "Interruptions of nodes recorded by this replica."
+        )
         self.memory_writes = self._counter(
-            "learned_rates_writes", "Learned rates written by result.", "result"
+            "learned_rates_writes", "Writes of the learned rates, by result.", "result"
         )
         self.learning_leader = self._gauge(
             "learning_leader", "1 in the replica that learns and writes, 0 in those that read."

@@ -2,14 +2,14 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from tradewind.cluster.snapshot import Floats
 from tradewind.cluster.table import Mask
-from tradewind.market.estimates import Kind
+from tradewind.market.kinds import Kind, Kinds
 from tradewind.market.quotes import Origin
 
 Key = TypeVar("Key")
@@ -41,18 +41,17 @@ class Implausible(NamedTuple):
 class Norms:
     """What nodes of a kind cost, by the median of what is said of all of them."""
 
-    def __init__(self, known: Iterable[tuple[Kind, float]] = ()) -> None:
-        by_type: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
-        cores: defaultdict[str, list[float]] = defaultdict(list)
-        bytes_: defaultdict[str, list[float]] = defaultdict(list)
-        for kind, price in known:
-            if not price > 0:  # free, or unknown
-                continue
+    def __init__(self, known: Iterable[tuple[Kind, Floats]] = ()) -> None:
+        """`known` are prices above 0."""
+        by_type: defaultdict[tuple[str, str], list[Floats]] = defaultdict(list)
+        cores: defaultdict[str, list[Floats]] = defaultdict(list)
+        bytes_: defaultdict[str, list[Floats]] = defaultdict(list)
+        for kind, prices in known:
             if kind.instance_type:
-                by_type[kind.instance_type, kind.capacity_type].append(price)
+                by_type[kind.instance_type, kind.capacity_type].append(prices)
             if kind.shape.cpu and kind.shape.memory:
-                cores[kind.capacity_type].append(price / kind.shape.cpu)
-                bytes_[kind.capacity_type].append(price / kind.shape.memory)
+                cores[kind.capacity_type].append(prices / kind.shape.cpu)
+                bytes_[kind.capacity_type].append(prices / kind.shape.memory)
         self._by_type = _medians(by_type)
         self._by_core, self._by_byte = _medians(cores), _medians(bytes_)
 
@@ -77,11 +76,10 @@ class Screen:
     of what the node's cores and memory cost elsewhere.
     """
 
-    def __init__(self, kinds: Sequence[Kind], norms: Norms, factor: float) -> None:
-        self._kinds = kinds
+    def __init__(self, kinds: Kinds, norms: Norms, factor: float) -> None:
         self._factor = factor
-        self._peers = np.array([norms.peers(kind) for kind in kinds])
-        self._least = np.array([norms.least(kind) for kind in kinds]) / factor
+        self._peers = kinds.column(norms.peers)
+        self._least = kinds.column(norms.least) / factor
         self.found: dict[int, Implausible] = {}  # by row
 
     def apply(self, own: Floats, listed: Floats, asked: Floats) -> None:
@@ -114,5 +112,6 @@ class Screen:
         said[:2, rows] = math.nan
 
 
-def _medians(values: Mapping[Key, list[float]]) -> Mapping[Key, float]:
-    return {key: float(np.median(found)) for key, found in values.items() if len(found) >= _LEAST_PEERS}
+def _medians(values: Mapping[Key, list[Floats]]) -> Mapping[Key, float]:
+    joined = {key: np.concatenate(found) for key, found in values.items()}
+    return {key: float(np.median(found)) for key, found in joined.items() if found.size >= _LEAST_PEERS}

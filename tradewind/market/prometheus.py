@@ -14,9 +14,9 @@ from tradewind.market.pools import Pool
 from tradewind.market.quotes import Quote
 from tradewind.market.settings import PrometheusSettings
 
-_MOST_BYTES = 64 * 2**20
+_MAX_BYTES = 64 * 2**20
 _CHUNK_BYTES = 2**16
-_MOST_SHOWN = 200  # characters of what a server says about a failure
+_MAX_SHOWN = 200  # characters of what a server says about a failure
 _OK = 200
 
 
@@ -95,7 +95,7 @@ class Prometheus:
         except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
             raise PriceSourceError(f"asking {self._settings.url}: {error}") from error
         if status != _OK or answer.status != "success" or answer.data is None:
-            raise PriceSourceError(f"{self._settings.url} says {status} {answer.error[:_MOST_SHOWN]}")
+            raise PriceSourceError(f"{self._settings.url} says {status} {answer.error[:_MAX_SHOWN]}")
         if answer.data.result_type != "vector":
             raise PriceSourceError(f"the query {query} gives a {answer.data.result_type}, not a vector")
         return answer.data
@@ -117,7 +117,7 @@ class Prometheus:
             body = bytearray()
             while chunk := response.read1(_CHUNK_BYTES):  # whatever is there, so that the clock is looked at
                 body += chunk
-                if len(body) > _MOST_BYTES or time.monotonic() > end:
+                if len(body) > _MAX_BYTES or time.monotonic() > end:
                     raise PriceSourceError(f"{self._settings.url}: an answer too long, or too slow")
         finally:
             response.close()  # not drained: whatever is left must not be waited for

@@ -70,18 +70,13 @@ class Refusals:
         self.counts: Counter[str] = Counter()  # by source
         self._told: dict[tuple[str, str, str], str] = {}
 
-    def doubt(self, source: str, node: str, why: str) -> None:
-        """Log an implausible price, once as long as it stays the same."""
-        if self._told.get((source, node, "plausible")) == why:
-            return
-        self._remember(source, node, "plausible", why)
-        _log.warning("node %s: %s", node, why)
-
     def refuse(self, source: str, node: str, what: str, value: str) -> None:
         self.counts[source] += 1
         if self._told.get((source, node, what)) == value:
             return
-        self._remember(source, node, what, value)
+        if len(self._told) >= _MAX_REMEMBERED:
+            self._told.clear()
+        self._told[source, node, what] = value
         _log.warning(
             '%s: %s "%s" of node %s is not a number from 0 to %g; refused, the previous value stays',
             source,
@@ -90,8 +85,3 @@ class Refusals:
             node,
             1 if "rate" in what else MAX_DOLLARS_AN_HOUR,
         )
-
-    def _remember(self, source: str, node: str, what: str, value: str) -> None:
-        if len(self._told) >= _MAX_REMEMBERED:
-            self._told.clear()
-        self._told[source, node, what] = value

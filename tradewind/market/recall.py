@@ -1,4 +1,4 @@
-"""Keeps a market in step with what another process, the leader, has learned and kept."""
+"""Reads the learned rates that the leader has written, for every process that does not learn itself."""
 
 import logging
 import time
@@ -28,7 +28,7 @@ class MarketRecall:
         self._trouble = ""
 
     def run(self) -> None:
-        """One round; nothing if it is too early for another look."""
+        """Read again if it is time to."""
         if time.monotonic() < self._next_read:
             return
         self._next_read = time.monotonic() + _READ_SECONDS

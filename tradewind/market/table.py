@@ -22,7 +22,7 @@ from tradewind.errors import PriceTableError
 from tradewind.market.pools import ON_DEMAND, SPOT, Pool
 from tradewind.market.quotes import LARGEST, Quote, number
 
-_MOST_SHOWN = 10  # errors
+_MAX_SHOWN = 10  # errors
 _LABEL = re.compile(r"|\*|[^*?\[=]+=.*")  # only the value may be a pattern
 
 _CAPACITY_TYPES = {
@@ -209,8 +209,8 @@ def _checked(entries: Iterable[tuple[str, Mapping[str, str], int]]) -> list[Row]
 
 def raise_errors(errors: Sequence[str]) -> None:
     if errors:
-        more = f"; and {len(errors) - _MOST_SHOWN} more" if len(errors) > _MOST_SHOWN else ""
-        raise PriceTableError("; ".join(errors[:_MOST_SHOWN]) + more)
+        more = f"; and {len(errors) - _MAX_SHOWN} more" if len(errors) > _MAX_SHOWN else ""
+        raise PriceTableError("; ".join(errors[:_MAX_SHOWN]) + more)
 
 
 def _wrong(cells: Mapping[str, str]) -> Iterator[str]:

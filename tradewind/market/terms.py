@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from tradewind.cluster.snapshot import Floats, Offer
 from tradewind.market.estimates import Estimates
 from tradewind.market.facts import Facts, Listing
+from tradewind.market.kinds import Kinds
 from tradewind.market.learned import Evidence
 from tradewind.market.plausibility import Implausible, Norms, Screen
 from tradewind.market.pools import Pool
@@ -49,7 +50,7 @@ class Terms(NamedTuple):
     def first(self) -> "Settled":
         price, median_price, rate, durable, leaving = self.offers[:, 0].tolist()
         offer = Offer(price, median_price, rate, bool(durable), bool(leaving))
-        return Settled(offer, self.origins[:, 0], self.implausible.get(0))
+        return Settled(offer, self.origins[:, 0])
 
 
 class Settled(NamedTuple):
@@ -57,7 +58,6 @@ class Settled(NamedTuple):
 
     offer: Offer
     origins: Codes
-    implausible: Implausible | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,20 +81,23 @@ class Sources:
 
     def surveyed(self, facts: Sequence[Facts]) -> tuple["Sources", Told]:
         """With norms and estimates from all nodes there are."""
-        prices = self._first_said(*self._said(facts)).values[0].tolist()
-        kinds = [each.kind for each in facts]
-        sources = replace(self, norms=Norms(zip(kinds, prices, strict=True)))
-        told = sources.told(facts)
+        kinds = Kinds([each.kind for each in facts])
+        said = self._said(facts)
+        norms = Norms(kinds.groups(self._first_said(*said).values[0]))
+        sources = replace(self, norms=norms)
+        told = sources._screened(kinds, said)  # noqa: SLF001  another of our own
         if (told.origins[0] == UNKNOWN).any():
-            sources = replace(sources, estimates=sources.estimated_from(facts, told))
+            sources = replace(sources, estimates=sources.estimated_from(facts, kinds, told))
         return sources, told
 
     def told(self, facts: Sequence[Facts]) -> Told:
         """For each value what the first source says that says something plausible."""
-        said = self._said(facts)
+        return self._screened(Kinds([each.kind for each in facts]), self._said(facts))
+
+    def _screened(self, kinds: Kinds, said: tuple[Floats, Floats, Floats]) -> Told:
         if self.settings.plausible_factor is None:
             return self._first_said(*said)
-        screen = Screen([each.kind for each in facts], self.norms, self.settings.plausible_factor)
+        screen = Screen(kinds, self.norms, self.settings.plausible_factor)
         screen.apply(*said)
         return self._first_said(*said)._replace(implausible=screen.found)
 
@@ -121,16 +124,13 @@ class Sources:
             values[news], codes[news] = said[news], code
         return Told(values, codes, {})
 
-    def estimated_from(self, facts: Sequence[Facts], told: Told) -> Estimates:
+    def estimated_from(self, facts: Sequence[Facts], kinds: Kinds, told: Told) -> Estimates:
         """From nodes of known price, and from what the table says of the others' types on other terms."""
-        known = [
-            (each.kind, each.other_terms if math.isnan(price) else price, math.isnan(price))
-            for each, price in zip(facts, told.values[0].tolist(), strict=True)
-        ]
-        return Estimates(
-            ((kind.other_terms if other else kind, price) for kind, price, other in known),
-            self.settings.spot_price_ratio,
-        )
+        unpriced = [facts[row] for row in np.flatnonzero(told.origins[0] == UNKNOWN).tolist()]
+        others = Kinds([each.kind for each in unpriced])
+        listed = np.fromiter((each.other_terms for each in unpriced), np.float64, len(unpriced))
+        of_others = ((kind.other_terms, prices) for kind, prices in others.groups(listed))
+        return Estimates(chain(kinds.groups(told.values[0]), of_others), self.settings.spot_price_ratio)
 
     def settle(self, facts: Sequence[Facts], told: Told) -> Terms:
         """Fill what no source told, and add what was learned and what is about to happen."""
