@@ -46,6 +46,13 @@ values alone, and print nothing.
     {{- if $.resources -}}
       {{- $_ := set . "resources" $.resources -}}
     {{- end -}}
+    {{- if $values.priceList -}}
+      {{- range .env | default list -}}
+        {{- if eq .name "PRICE_LIST" -}}
+          {{- $_ := set . "value" $values.priceList -}}
+        {{- end -}}
+      {{- end -}}
+    {{- end -}}
     {{- include "tradewind.switches" (dict "container" . "spec" $spec "name" $.name "root" $.root) -}}
   {{- end -}}
 {{- end -}}

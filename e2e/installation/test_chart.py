@@ -163,6 +163,14 @@ def pod(objects: Objects, name: str) -> Any:
             [{"name": "mirror"}],
             id="pull secrets, of the watchdog too",
         ),
+        pytest.param(
+            {"priceList": "https://prices.example/list.csv", "components": {"price-refresh": True}},
+            lambda objects: objects["CronJob", "tradewind-prices"]["spec"]["jobTemplate"]["spec"]["template"][
+                "spec"
+            ]["containers"][0]["env"][1],
+            {"name": "PRICE_LIST", "value": "https://prices.example/list.csv"},
+            id="the price list",
+        ),
     ],
 )
 def test_values_change(helm: Path, values: dict[str, Any], look: Callable[[Objects], Any], seen: Any) -> None:

@@ -29,9 +29,9 @@ def read(path: Path) -> Any:
 def templates() -> dict[str, Object]:
     """The pods of each Deployment and CronJob, by its name."""
     deployments = [read(BASE / "deployment.yaml"), read(BASE / "planner.yaml")]
-    watchdog = read(HOLD / "watchdog.yaml")
+    jobs = [read(HOLD / "watchdog.yaml"), read(MANIFESTS / "components" / "price-refresh" / "prices.yaml")]
     found = {obj["metadata"]["name"]: obj["spec"]["template"] for obj in deployments}
-    return found | {watchdog["metadata"]["name"]: watchdog["spec"]["jobTemplate"]["spec"]["template"]}
+    return found | {obj["metadata"]["name"]: obj["spec"]["jobTemplate"]["spec"]["template"] for obj in jobs}
 
 
 def pod_spec(name: str = "tradewind") -> Object:

@@ -37,9 +37,9 @@ def container(request: pytest.FixtureRequest) -> Object:
     return CONTAINERS[request.param]
 
 
-@pytest.fixture(params=[name for name in CONTAINERS if name != "watchdog"])
+@pytest.fixture(params=[name for name in CONTAINERS if name not in {"watchdog", "prices"}])
 def server(request: pytest.FixtureRequest) -> Object:
-    """A container that runs until it is stopped; the watchdog ends by itself."""
+    """A container that runs until it is stopped; those of jobs end by themselves."""
     return CONTAINERS[request.param]
 
 

@@ -6,10 +6,13 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tradewind.errors import PriceTableError
+from tradewind.cli.arguments import refuse_together
+from tradewind.cli.download import download
+from tradewind.errors import PriceTableError, TradewindError
 from tradewind.market.imports import read, to_csv
 from tradewind.market.pools import ON_DEMAND
 from tradewind.market.table import UNSAID, Row
+from tradewind.runtime import identity
 
 
 def add(command: argparse.ArgumentParser) -> None:
@@ -21,7 +24,7 @@ def add(command: argparse.ArgumentParser) -> None:
         "price history), Azure (Retail Prices), Google (Billing Catalog), Karpenter's metric of offerings, "
         "FOCUS exports, OpenCost's custom pricing, and plain CSV. If anything is wrong, nothing is written.",
     )
-    action.add_argument("file", type=Path, metavar="FILE")
+    action.add_argument("file", metavar="FILE", help="or an address that starts with http:// or https://")
     action.add_argument("--output", type=Path, metavar="FILE", help="the table (default: standard output)")
     action.add_argument(
         "--on-demand",
@@ -33,11 +36,37 @@ def add(command: argparse.ArgumentParser) -> None:
     action.add_argument(
         "--system", default="Linux", help="operating system, where a list has several (default: %(default)s)"
     )
+    action.add_argument(
+        "--configmap",
+        metavar="NAME",
+        help="write the table into this ConfigMap, as prices.csv, not into a file",
+    )
+    action.add_argument(
+        "--namespace",
+        metavar="NAME",
+        help=f"of the ConfigMap (default: $POD_NAMESPACE, else {identity.DEFAULT_NAMESPACE})",
+    )
+    action.add_argument(
+        "--kubeconfig",
+        type=Path,
+        metavar="FILE",
+        help="of the cluster (default: $KUBECONFIG, else ~/.kube/config, else the one it runs in)",
+    )
     action.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> None:
+    refuse_together(options, ["--output", "--configmap"], "the table goes to one place")
+    if not options.configmap and (options.namespace or options.kubeconfig):
+        raise TradewindError("--namespace and --kubeconfig go with --configmap")
     text = to_csv(_rows(options))
+    if options.configmap:
+        # Kubernetes' client comes with it, and a table for a file does not need it.
+        from tradewind.cli.price_config_map import publish  # noqa: PLC0415
+
+        publish(text, options.configmap, options.namespace or identity.namespace(), options.kubeconfig)
+        print(f"ConfigMap {options.configmap}: {text.count(chr(10)) - 1} rows")
+        return
     if options.output is None:
         sys.stdout.write(text)
         return
@@ -62,9 +91,11 @@ def _on_demand(path: Path, system: str) -> Sequence[Row]:
     return [row for row in rows if row.key.capacity_type in {ON_DEMAND, "*", UNSAID}]
 
 
-def _read(path: Path) -> str:
+def _read(path: Path | str) -> str:
+    if str(path).startswith(("http://", "https://")):
+        return download(str(path))
     try:
-        return path.read_text(encoding="utf-8-sig")
+        return Path(path).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise PriceTableError(f"reading {path}: {error}") from error
 
