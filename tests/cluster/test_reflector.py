@@ -1,6 +1,10 @@
 """List and watch against a server that plays a script, over real connections."""
 
 import logging
+import threading
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
 
 import pytest
 from kubernetes.client import ApiClient, Configuration
@@ -206,3 +210,49 @@ def test_the_log_says_what_goes_wrong_and_where(
         start()
     assert "pods: the API server answers 403: pods is forbidden; retrying in" in caplog.text
     assert 'pods: skipped: reading quantity "4Gb" (cpu) of container "main" in pod shop/odd' in caplog.text
+
+
+class _CountingLock(threading.Condition):
+    """Counts the changes of objects that are made while it is held, from the outermost acquisition on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.depth = self.changes = self.most = 0
+
+    def __enter__(self) -> bool:
+        entered = super().__enter__()
+        self.depth += 1
+        return entered
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.depth -= 1
+        if not self.depth:
+            self.most, self.changes = max(self.most, self.changes), 0
+        super().__exit__(kind, error, trace)
+
+
+def test_no_request_waits_for_a_list(
+    api: ScriptedApi, cache: Cache, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither for the first one nor for another that brings and takes away many objects."""
+    lock = cache._changed = _CountingLock()
+
+    def counted(change: Callable[[Cache, Any], None]) -> Callable[[Cache, Any], None]:
+        def changed(self: Cache, argument: Any) -> None:
+            with lock:
+                lock.changes += 1
+                change(self, argument)
+
+        return changed
+
+    for name in ("apply_pod", "remove_pod", "apply_node", "remove_node"):
+        monkeypatch.setattr(Cache, name, counted(getattr(Cache, name)))
+    first = [pod(f"first-{i}").on("a") for i in range(200)]
+    second = [pod(f"second-{i}").on("a") for i in range(200)]
+    api.script("nodes", lists=[page(*(node(f"n{i}") for i in range(200)))])
+    api.script("pods", lists=[page(*first), page(*second)], watches=[watch(error_event(410))])
+    start()
+    wait_for_pods(cache, *(f"default/second-{i}" for i in range(200)))
+    assert lock.most == 1

@@ -57,8 +57,8 @@ class Cache:
         self._offer_of = offer_of
         self._changed = threading.Condition()
         self._generation = 0
-        self._in_batch = False
-        self._batch_changed = False
+        self._batches = 0  # under way
+        self._shown: Snapshot | None = None  # meanwhile
         self._snapshot: Snapshot | None = None
         self._nodes: dict[str, Node] = {}
         self._row_of: dict[str, int] = {}
@@ -81,11 +81,14 @@ class Cache:
         self._offers = np.zeros((len(Offer._fields), _FIRST_CAPACITY))
 
     def snapshot(self) -> Snapshot:
+        shown = self._shown
+        if shown is not None:
+            return shown
         snapshot = self._snapshot
         if snapshot is not None and snapshot.generation == self._generation:
             return snapshot
         with self._changed:
-            return self._newest()
+            return self._shown or self._newest()
 
     def snapshot_with(self, nodes: Sequence[Node]) -> Snapshot:
         """The newest one as if these nodes, which it does not know, had come."""
@@ -97,17 +100,23 @@ class Cache:
 
     @contextmanager
     def batch(self) -> Iterator[None]:
-        """Let readers see the changes made inside together; until then they keep the snapshot of before."""
+        """Let readers see the changes made inside together; until then they keep the snapshot of before.
+
+        The lock is free in between: nobody waits for a batch but who asks for the whole state.
+        """
         with self._changed:
-            self._newest()
-            self._in_batch = True
-            try:
-                yield
-            finally:
-                self._in_batch = False
-                if self._batch_changed:
-                    self._batch_changed = False
-                    self._bump()
+            if not self._batches:
+                self._shown = self._newest()
+            self._batches += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._batches -= 1
+                if not self._batches:
+                    self._shown = None
+                    self._told = self._news
+                    self._changed.notify_all()
 
     def wait_for_nodes(self, names: Iterable[str], timeout: float) -> bool:
         """Whether all these nodes are known, after at most `timeout` seconds."""
@@ -213,8 +222,9 @@ class Cache:
             return list(self._pods.values())
 
     def state(self) -> tuple[Snapshot, list[Pod]]:
-        """The newest snapshot and all pods, of the same moment."""
+        """The newest snapshot and all pods, of the same moment and not in the midst of a list."""
         with self._changed:
+            self._changed.wait_for(lambda: not self._batches)
             return self._newest(), list(self._pods.values())
 
     def changed_replicas(self, *, all_of_them: bool = False) -> tuple[Snapshot, Mapping[str, list[Pod]]]:
@@ -289,15 +299,14 @@ class Cache:
 
     def _retain(self, known: Iterable[str], kept: Iterable[str], remove: Callable[[str], None]) -> None:
         with self._changed:
-            for key in set(known).difference(kept):
-                remove(key)
+            gone = set(known).difference(kept)
+        for key in gone:
+            remove(key)
 
     def _bump(self) -> None:
-        if self._in_batch:
-            self._batch_changed = True
-            return
         self._generation += 1
-        self._wake()
+        if not self._batches:
+            self._wake()
 
     def _wake(self) -> None:
         """Whoever waits does so for news, of nodes too: most changes are none and need not wake anybody."""
