@@ -60,6 +60,14 @@ def market(listed: str = "", factor: float | None = 3.0) -> Market:
         ),
         pytest.param(
             "",
+            {"b": 0.096, "c": 0.1, "d": 0.09},
+            [node("a").cpu(72).price(0.01), *(typed(name, "m5.large", 2, 8) for name in "bcd")],
+            0.01,
+            Origin.NODE,
+            id="a machine of one's own costs what is said",
+        ),
+        pytest.param(
+            "",
             {"a": 1.0, "b": 9.0},
             [typed("a"), typed("b")],
             1.0,

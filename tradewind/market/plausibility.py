@@ -62,8 +62,11 @@ class Norms:
     def least(self, kind: Kind) -> float:
         """What its cores and its memory cost elsewhere, whichever is less; NaN where nobody knows.
 
-        A lower limit only: an accelerator makes a node many times dearer than its cores.
+        A lower limit only: an accelerator makes a node many times dearer than its cores. And only for nodes
+        of a type: others may be machines of one's own, which cost what somebody says.
         """
+        if not kind.instance_type:
+            return math.nan
         core, byte = (medians.get(kind.capacity_type, math.nan) for medians in (self._by_core, self._by_byte))
         return min(core * kind.shape.cpu, byte * kind.shape.memory)
 
