@@ -203,7 +203,10 @@ def test_the_api_server_takes_all_of_it(helm: Path, shell: Shell, api: Api, mode
     namespace = fake.add_namespace(api, "chart")
     try:
         objects = rendered(helm, {"mode": mode, "components": components}, namespace)
-        apply = "kubectl apply --server-side --dry-run=server --warnings-as-errors --filename=-"
+        # Another test's overlay may be there, whose ClusterRoles have the same names.
+        apply = (
+            "kubectl apply --server-side --dry-run=server --force-conflicts --warnings-as-errors --filename=-"
+        )
         said = shell.run(apply, yaml.safe_dump_all(objects.values())).splitlines()
         assert len(said) == len(objects)
     finally:

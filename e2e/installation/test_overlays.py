@@ -124,7 +124,7 @@ def test_our_own_pods_are_placed_while_we_are_down(
     installed: Installation, api: Api, add_nodes: AddNodes, start_scheduler: StartScheduler
 ) -> None:
     vacate(api, "kube-system", "kube-scheduler")
-    add_nodes(objects.node("host"))
+    add_nodes(objects.node("host", labels={"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}))
     configuration = scheduler_configuration(installed.overlay, url=f"http://127.0.0.1:{free_port()}")
     # kube-scheduler would not start without the files of a TLS that is not the point here.
     configuration["extenders"][0] |= {"enableHTTPS": False, "tlsConfig": None}
