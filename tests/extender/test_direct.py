@@ -1,6 +1,8 @@
 """Requests over real sockets, however they are cut: uvicorn's own protocol says what is right."""
 
+import asyncio
 import contextlib
+import inspect
 import itertools
 import socket
 import ssl
@@ -12,10 +14,14 @@ from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 import pytest
+import uvicorn
 import uvloop
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from starlette.types import Receive, Scope, Send
+from uvicorn.protocols.http.flow_control import FlowControl
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
+from uvicorn.server import ServerState
 
 from e2e.certs import Authority
 from extender.app import App, add_verbs
@@ -411,3 +417,32 @@ def test_a_large_request_over_tls(tmp_path: Path) -> None:
             assert reply is not None
             assert reply.status == 200
         assert service.app.asked == 0
+
+
+def test_uvicorn_has_what_is_used_of_it_and_not_promised() -> None:
+    """Fails on an uvicorn that has changed; docs/adr/0016-direct-http.md says what to do then."""
+    taken = [*inspect.signature(HttpToolsProtocol.__init__).parameters]
+    assert taken == ["self", "config", "server_state", "app_state", "_loop"]
+    overridden_or_called = {
+        "data_received": ["self", "data"],
+        "on_message_begin": ["self"],
+        "on_message_complete": ["self"],
+        "on_response_complete": ["self"],
+        "shutdown": ["self"],
+        "_unset_keepalive_if_required": ["self"],
+    }
+    for name, parameters in overridden_or_called.items():
+        assert [*inspect.signature(getattr(HttpToolsProtocol, name)).parameters] == parameters, name
+    assert STATUS_LINE[200] == b"HTTP/1.1 200 OK\r\n"
+    assert "response_complete" in inspect.getsource(RequestResponseCycle.__init__)
+    assert "write_paused" in inspect.getsource(FlowControl.__init__)
+    assert ServerState().default_headers == []
+
+    async def made() -> HttpToolsProtocol:
+        config = uvicorn.Config(App(), http=HttpToolsProtocol)
+        config.load()
+        return HttpToolsProtocol(config, ServerState(), {})
+
+    protocol = asyncio.run(made())
+    assert vars(protocol)["cycle"] is None
+    assert vars(protocol).keys() >= {"transport", "flow", "server_state"}
