@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from tests.builders import NodeBuilder, PodBuilder, namespace, node, offer_of, pod, requested
 from tests.strategies import NODE_NAMES, nodes, plain_pods
-from tradewind.cluster.cache import Cache, News
+from tradewind.cluster.cache import Cache, WorkCounter
 from tradewind.cluster.objects import Node, Pod
 from tradewind.cluster.placed import group_of
 from tradewind.cluster.snapshot import Offer, Snapshot
@@ -157,11 +157,11 @@ def test_new_offers_leave_the_rest_of_the_snapshot_as_it_is() -> None:
 def test_only_offers_that_change_more_than_money_may_give_a_pod_a_place(changed: list[float]) -> None:
     cache = Cache(offer_of)
     cache.apply_node(node("a").price(1).build())
-    nodes, before = cache.snapshot().nodes.cluster.table.nodes, cache.wait_news(News(), 0)
+    nodes, before = cache.snapshot().nodes.cluster.table.nodes, cache.wait_for_work(WorkCounter(), 0)
     cache.update_offers(nodes, np.array([[2.0], [2.0], [0.5], [1.0], [0.0]]))
-    assert cache.wait_news(before, 0) == before
+    assert cache.wait_for_work(before, 0) == before
     cache.update_offers(nodes, np.array([[2.0], [2.0], [0.5], *([each] for each in changed)]))
-    assert cache.wait_news(before, 0).openings == before.openings + 1
+    assert cache.wait_for_work(before, 0).openings == before.openings + 1
 
 
 def test_resources_are_the_rows_and_nodes_the_columns() -> None:
@@ -291,39 +291,39 @@ def test_who_waits_for_a_node() -> None:
 
 def test_news_are_pods_that_begin_to_wait_and_room_that_opens() -> None:
     cache = Cache(offer_of)
-    steps: list[tuple[Callable[[], None], News]] = [
-        (lambda: cache.apply_node(node("a").build()), News(0, 1)),
-        (lambda: cache.apply_node(node("a").build()), News(0, 1)),
-        (lambda: cache.apply_pod(pod("x").build()), News(1, 1)),
-        (lambda: cache.apply_pod(pod("x").label("k", "v").build()), News(1, 1)),
-        (lambda: cache.apply_pod(_nominated(pod("x")).build()), News(1, 1)),
-        (lambda: cache.apply_pod(pod("x").build()), News(2, 1)),
-        (lambda: cache.apply_pod(_nominated(pod("x")).build()), News(2, 1)),
-        (lambda: cache.apply_pod(pod("x").on("a").build()), News(2, 1)),
-        (lambda: cache.remove_pod(pod("x").build().uid), News(2, 2)),
-        (lambda: cache.remove_node("a"), News(2, 3)),
-        (cache.tell, News(2, 4)),
+    steps: list[tuple[Callable[[], None], WorkCounter]] = [
+        (lambda: cache.apply_node(node("a").build()), WorkCounter(0, 1)),
+        (lambda: cache.apply_node(node("a").build()), WorkCounter(0, 1)),
+        (lambda: cache.apply_pod(pod("x").build()), WorkCounter(1, 1)),
+        (lambda: cache.apply_pod(pod("x").label("k", "v").build()), WorkCounter(1, 1)),
+        (lambda: cache.apply_pod(_nominated(pod("x")).build()), WorkCounter(1, 1)),
+        (lambda: cache.apply_pod(pod("x").build()), WorkCounter(2, 1)),
+        (lambda: cache.apply_pod(_nominated(pod("x")).build()), WorkCounter(2, 1)),
+        (lambda: cache.apply_pod(pod("x").on("a").build()), WorkCounter(2, 1)),
+        (lambda: cache.remove_pod(pod("x").build().uid), WorkCounter(2, 2)),
+        (lambda: cache.remove_node("a"), WorkCounter(2, 3)),
+        (cache.notify, WorkCounter(2, 4)),
     ]
     for step, expected in steps:
         step()
-        assert cache.wait_news(News(), 0) == expected
+        assert cache.wait_for_work(WorkCounter(), 0) == expected
 
 
 def test_only_news_wake_those_who_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     cache = Cache(offer_of)
-    woken: list[News] = []
-    monkeypatch.setattr(cache._changed, "notify_all", lambda: woken.append(cache._news))
+    woken: list[WorkCounter] = []
+    monkeypatch.setattr(cache._changed, "notify_all", lambda: woken.append(cache._work))
     cache.apply_node(node("a").build())
     cache.apply_pod(pod("x").build())
     cache.apply_pod(_nominated(pod("x")).build())
     cache.apply_pod(pod("x").on("a").build())
-    assert woken == [News(0, 1), News(1, 1)]
+    assert woken == [WorkCounter(0, 1), WorkCounter(1, 1)]
     with cache.batch():
         cache.apply_pod(pod("y").build())
         cache.remove_pod(pod("x").build().uid)
         assert len(woken) == 2
-    cache.tell()
-    assert woken[2:] == [News(2, 2), News(2, 3)]
+    cache.notify()
+    assert woken[2:] == [WorkCounter(2, 2), WorkCounter(2, 3)]
 
 
 def _nominated(waiting: PodBuilder) -> PodBuilder:

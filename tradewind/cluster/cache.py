@@ -35,7 +35,7 @@ _FIRST_CAPACITY = 64
 _DURABLE = Offer._fields.index("durable")
 
 
-class News(NamedTuple):
+class WorkCounter(NamedTuple):
     """How often something happened that gives a planner work."""
 
     arrivals: int = 0  # a pod began to wait for a node, or lost the one it was nominated for
@@ -68,7 +68,7 @@ class Cache:
         self._moved = False  # pods have come or gone since
         self._pods: dict[str, Pod] = {}
         self._waiting: dict[str, Pod] = {}
-        self._news = self._told = News()
+        self._work = self._notified = WorkCounter()
         self._assumed: dict[str, str] = {}  # pod UID to node: bound by us, not yet seen as bound
         self._pods_on: dict[str, dict[str, Pod]] = {}
         self._placed = PlacedPods()
@@ -115,7 +115,7 @@ class Cache:
                 self._batches -= 1
                 if not self._batches:
                     self._shown = None
-                    self._told = self._news
+                    self._notified = self._work
                     self._changed.notify_all()
 
     def wait_for_nodes(self, names: Iterable[str], timeout: float) -> bool:
@@ -124,14 +124,14 @@ class Cache:
         with self._changed:
             return self._changed.wait_for(lambda: self._row_of.keys() >= wanted, timeout)
 
-    def wait_news(self, seen: News, timeout: float | None) -> News:
+    def wait_for_work(self, seen: WorkCounter, timeout: float | None) -> WorkCounter:
         """The newest count, as soon as it is another than the one seen, or after `timeout` seconds."""
         with self._changed:
-            self._changed.wait_for(lambda: self._news != seen, timeout)
-            return self._news
+            self._changed.wait_for(lambda: self._work != seen, timeout)
+            return self._work
 
-    def tell(self) -> None:
-        """Wake those who wait for news: something outside of the cluster changed what pods may do."""
+    def notify(self) -> None:
+        """Wake those who wait for work: something outside of the cluster changed what pods may do."""
         with self._changed:
             self._open()
             self._wake()
@@ -160,8 +160,8 @@ class Cache:
             same = [index for index, node in enumerate(nodes) if self._nodes.get(node.name) is node]
             rows = np.array([self._row_of[nodes[index].name] for index in same], np.intp)
             before, after = self._offers[:, rows], offers[:, same]
-            news = ~((before == after) | (np.isnan(before) & np.isnan(after))).all(axis=0)
-            if not news.any():
+            differs = ~((before == after) | (np.isnan(before) & np.isnan(after))).all(axis=0)
+            if not differs.any():
                 return 0
             self._offers[:, rows] = after
             for index in np.flatnonzero(before[_DURABLE] != after[_DURABLE]).tolist():
@@ -172,7 +172,7 @@ class Cache:
                 supply = replace(self._columns.supply, **self._offer_columns())
                 self._columns = replace(self._columns, supply=supply)
             self._bump()
-            return int(np.count_nonzero(news))
+            return int(np.count_nonzero(differs))
 
     def remove_node(self, name: str) -> None:
         with self._changed:
@@ -187,7 +187,7 @@ class Cache:
         with self._changed:
             if pod.node_name:
                 self._assumed.pop(pod.uid, None)
-            elif pod.uid in self._assumed:  # news from before the binding
+            elif pod.uid in self._assumed:  # an event from before the binding
                 pod = msgspec.structs.replace(pod, node_name=self._assumed[pod.uid])
             before = self._pods.get(pod.uid)
             if before == pod:
@@ -309,9 +309,9 @@ class Cache:
             self._wake()
 
     def _wake(self) -> None:
-        """Whoever waits does so for news, of nodes too: most changes are none and need not wake anybody."""
-        if self._news is not self._told:
-            self._told = self._news
+        """Only for new work, which new nodes are too: most changes are none and need not wake anybody."""
+        if self._work is not self._notified:
+            self._notified = self._work
             self._changed.notify_all()
 
     def _newest(self) -> Snapshot:
@@ -432,11 +432,11 @@ class Cache:
         before = self._waiting.get(pod.uid)
         # kube-scheduler takes a nomination back when the pod does not fit there.
         if before is None or (before.nominated and not pod.nominated):
-            self._news = News(self._news.arrivals + 1, self._news.openings)
+            self._work = WorkCounter(self._work.arrivals + 1, self._work.openings)
         self._waiting[pod.uid] = pod
 
     def _open(self) -> None:
-        self._news = News(self._news.arrivals, self._news.openings + 1)
+        self._work = WorkCounter(self._work.arrivals, self._work.openings + 1)
 
     def _count(self, pod: Pod, *, sign: int) -> None:
         row = self._row_of.get(pod.node_name)

@@ -9,8 +9,8 @@ from typing import Generic, NamedTuple, TypeVar
 
 from tradewind.cluster.constraints import HostPort
 from tradewind.cluster.groups import GroupIndex, PodGroup
-from tradewind.cluster.layers import Layers
 from tradewind.cluster.objects import Pod
+from tradewind.cluster.overlay_map import OverlayMap
 
 _Key = TypeVar("_Key", bound=Hashable)
 
@@ -18,8 +18,8 @@ _Key = TypeVar("_Key", bound=Hashable)
 class Placed(NamedTuple):
     """How many pods of each group, and which host ports, are on which node, by its name."""
 
-    groups: Layers[PodGroup, Layers[str, int]]
-    ports: Layers[HostPort, Layers[str, int]]
+    groups: OverlayMap[PodGroup, OverlayMap[str, int]]
+    ports: OverlayMap[HostPort, OverlayMap[str, int]]
     group_index: GroupIndex  # also knows groups that are not, or no longer, among `groups`
 
     def changed(self, pods: Iterable[Pod], by: int) -> "Placed":
@@ -42,8 +42,8 @@ class PlacedPods:
     """The mutable side: what was handed out is copied before it is changed."""
 
     def __init__(self) -> None:
-        self._groups: _Counts[PodGroup] = _Counts(Layers())
-        self._ports: _Counts[HostPort] = _Counts(Layers())
+        self._groups: _Counts[PodGroup] = _Counts(OverlayMap())
+        self._ports: _Counts[HostPort] = _Counts(OverlayMap())
         self._index = GroupIndex()
         self._frozen: Placed | None = None
 
@@ -73,12 +73,12 @@ class PlacedPods:
 class _Counts(Generic[_Key]):
     """How many of each key are on each node; neither keys nor nodes of which there are none."""
 
-    def __init__(self, start: Layers[_Key, Layers[str, int]]) -> None:
+    def __init__(self, start: OverlayMap[_Key, OverlayMap[str, int]]) -> None:
         self._counts = start
         # Changed since the last hand-out: nobody else holds these, nor then `_counts`.
-        self._owned: dict[_Key, Layers[str, int]] = {}
+        self._owned: dict[_Key, OverlayMap[str, int]] = {}
 
-    def freeze(self) -> Layers[_Key, Layers[str, int]]:
+    def freeze(self) -> OverlayMap[_Key, OverlayMap[str, int]]:
         self._owned.clear()
         return self._counts
 
@@ -88,7 +88,7 @@ class _Counts(Generic[_Key]):
         counts = self._owned.get(key)
         if counts is None:
             known = self._counts.find(key)
-            counts = self._owned[key] = Layers() if known is None else known.copy()
+            counts = self._owned[key] = OverlayMap() if known is None else known.copy()
             self._counts.put(key, counts)
         counts.put(node_name, (counts.find(node_name) or 0) + by or None)
         if not counts:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradewind.cluster.groups import PodGroup
-from tradewind.cluster.lasting import Lasting
+from tradewind.cluster.memoised import Memoised
 from tradewind.cluster.objects import Namespace, Pod
 from tradewind.cluster.placed import Placed
 from tradewind.cluster.table import Mask, NodeTable, Rows
@@ -61,7 +61,7 @@ class Cluster:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Supply(Lasting):
+class Supply(Memoised):
     """What all N nodes have and on what terms, whichever pods are on them.
 
     It lasts until a node or an offer changes. R resources are the rows of the two-dimensional columns:
@@ -96,10 +96,10 @@ class Columns:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Nodes(Lasting):
+class Nodes(Memoised):
     """Some or all nodes of a cluster: each column is cut out of that of all nodes when a rule asks for it."""
 
-    most_kept: ClassVar[int] = 2  # what rules share is of one pod
+    max_kept: ClassVar[int] = 2  # what rules share is of one pod
 
     rows: Rows  # (N,) in the columns and in the tables of `cluster`
     columns: Columns  # of all nodes

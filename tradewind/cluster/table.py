@@ -11,7 +11,7 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tradewind.cluster.lasting import Lasting
+from tradewind.cluster.memoised import Memoised
 from tradewind.cluster.objects import Node
 from tradewind.cluster.selectors import holds
 from tradewind.cluster.wire import Requirement, Taint
@@ -38,7 +38,7 @@ class Domains(NamedTuple, Generic[_Value]):
         return np.append(np.asarray(verdicts, np.bool_), otherwise).take(self.codes)  # -1 finds the last
 
 
-class NodeTable(Lasting):
+class NodeTable(Memoised):
     def __init__(self, nodes: Sequence[Node] = ()) -> None:
         self.nodes = tuple(nodes)
         self.names = tuple(node.name for node in self.nodes)

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from tradewind.cluster.cache import Cache, News
+from tradewind.cluster.cache import Cache, WorkCounter
 from tradewind.planner.settings import BatchSettings
 
 # Between two looks at what came. Not in a thread that is woken: each pod of a burst would wake it.
@@ -13,14 +13,16 @@ _LOOK_SECONDS = 0.02
 
 
 class Collected(NamedTuple):
-    news: News  # the newest count
+    news: WorkCounter  # the newest count
     full: bool  # pods came faster than a pause could close it
 
 
 class Window:
     """Open from the first news on; closed by the number of pods, by time, or when no more come."""
 
-    def __init__(self, settings: BatchSettings, start: News, now: float, min_seconds: float = 0.0) -> None:
+    def __init__(
+        self, settings: BatchSettings, start: WorkCounter, now: float, min_seconds: float = 0.0
+    ) -> None:
         """`start` is the count before the first news.
 
         The number of pods closes it only after `min_seconds`: where plans take long, fewer are better.
@@ -35,7 +37,7 @@ class Window:
     def full(self) -> bool:
         return self._newest.arrivals - self._start.arrivals >= self._settings.pods
 
-    def observe(self, news: News, now: float) -> None:
+    def observe(self, news: WorkCounter, now: float) -> None:
         if news != self._newest:
             self._newest, self._last = news, now
 
@@ -53,12 +55,12 @@ class Window:
 
 
 async def collect(
-    cache: Cache, settings: BatchSettings, seen: News, *, min_seconds: float, busy: Callable[[], bool]
+    cache: Cache, settings: BatchSettings, seen: WorkCounter, *, min_seconds: float, busy: Callable[[], bool]
 ) -> Collected:
     """Wait until the batch that the news opened is closed."""
     window = Window(settings, seen, time.monotonic(), min_seconds)
     while True:
-        news, now = cache.wait_news(seen, 0.0), time.monotonic()
+        news, now = cache.wait_for_work(seen, 0.0), time.monotonic()
         window.observe(news, now)
         left = window.remaining(now, busy=busy())
         if left <= 0:

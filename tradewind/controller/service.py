@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import uvloop
 from fastapi import FastAPI
 
-from tradewind.cluster.cache import News
+from tradewind.cluster.cache import WorkCounter
 from tradewind.controller.batching import Collected, collect
 from tradewind.controller.floor_guard import FloorGuard
 from tradewind.controller.metrics import PlanMetrics
@@ -100,7 +100,7 @@ class PlannerService:
 
     def _on_leadership(self, leading: bool) -> None:
         self._metrics.leading.set(leading)
-        self._parts.cache.tell()
+        self._parts.cache.notify()
 
     async def _run(self, server: Server) -> None:
         async with ApiWrites(self._api, permitted=lambda: self._leader.leading) as writes:
@@ -130,7 +130,7 @@ class PlannerService:
                 await attempt(guard.run)
 
     async def _plan(self, writer: PlanWriter, events: PlanEvents) -> None:
-        seen = News()
+        seen = WorkCounter()
         while True:
             if not self._parts.synced:
                 await asyncio.sleep(_SYNC_SECONDS)
@@ -146,10 +146,10 @@ class PlannerService:
                 more = False
             seen = seen if more else news
 
-    async def _collect(self, seen: News, writer: PlanWriter) -> Collected:
+    async def _collect(self, seen: WorkCounter, writer: PlanWriter) -> Collected:
         """A batch as soon as there is one, or nothing new after a while."""
         cache = self._parts.cache
-        news = await asyncio.to_thread(cache.wait_news, seen, _LOOK_SECONDS)
+        news = await asyncio.to_thread(cache.wait_for_work, seen, _LOOK_SECONDS)
         if news == seen or not cache.waiting():
             return Collected(news, full=False)
         batch, min_seconds = self._parts.settings.planner.batch, _REST_FACTOR * self._took

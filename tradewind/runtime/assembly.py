@@ -45,7 +45,7 @@ class Assembly:
         self.market_metrics = MarketMetrics(self.registry)
         self.market = Market()
         self.cache = Cache(self.market.offer_of)
-        self.settings = Settings(config, ConfigMetrics(self.registry), self.cache.tell)
+        self.settings = Settings(config, ConfigMetrics(self.registry), self.cache.notify)
         self.feed = MarketFeed(self.market, self.cache, self.settings.market, self.market_metrics)
         self._source = source
         source.attach(self.cache, self.settings.stale_seconds)

@@ -4,7 +4,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from tradewind.cluster.layers import Layers
+from tradewind.cluster.overlay_map import OverlayMap
 
 _keys = st.integers(0, 30)
 
@@ -14,9 +14,9 @@ class Layering(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.owned: Layers[int, int] = Layers()
+        self.owned: OverlayMap[int, int] = OverlayMap()
         self.expected: dict[int, int] = {}
-        self.handed_out: list[tuple[Layers[int, int], dict[int, int]]] = []
+        self.handed_out: list[tuple[OverlayMap[int, int], dict[int, int]]] = []
 
     @rule(keys=st.lists(_keys, max_size=20), value=st.integers(0, 3))
     def put(self, keys: list[int], value: int) -> None:
@@ -56,7 +56,7 @@ TestLayering.settings = settings(max_examples=60, stateful_step_count=15)
 
 
 def test_a_copy_costs_by_what_is_different_not_by_how_much_there_is() -> None:
-    large = Layers({key: key for key in range(10_000)})
+    large = OverlayMap({key: key for key in range(10_000)})
     copied = large.copy()
     for key in range(1_000):
         copied.put(key, None)

@@ -1,4 +1,4 @@
-"""A mapping that many hold as it was while its owner goes on to change it."""
+"""A mapping whose copies share what has not changed since."""
 
 from collections.abc import ItemsView, Iterator, KeysView, Mapping, ValuesView
 from typing import Generic, TypeVar
@@ -9,7 +9,7 @@ _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
 
 
-class Layers(Mapping[_Key, _Value], Generic[_Key, _Value]):
+class OverlayMap(Mapping[_Key, _Value], Generic[_Key, _Value]):
     """A large dict that nobody changes, and what is different since.
 
     A copy to change shares the dict, so it costs next to nothing however many keys there are. The two are put
@@ -24,12 +24,12 @@ class Layers(Mapping[_Key, _Value], Generic[_Key, _Value]):
         self._size = len(self._base)
         self._whole: dict[_Key, _Value] | None = self._base
 
-    def copy(self) -> "Layers[_Key, _Value]":
+    def copy(self) -> "OverlayMap[_Key, _Value]":
         """For an owner to change, as long as nobody else holds it."""
         few = len(self._differences) ** 2 <= _SMALL + len(self._base)
         if self._whole is not None or not few:
-            return Layers(self._all())
-        copied: Layers[_Key, _Value] = Layers(self._base)
+            return OverlayMap(self._all())
+        copied: OverlayMap[_Key, _Value] = OverlayMap(self._base)
         copied._differences = self._differences.copy()
         copied._size = self._size
         copied._whole = None

@@ -1,4 +1,4 @@
-"""What does not change once it is made keeps what was made of it."""
+"""Derived values of immutable objects, computed once."""
 
 from collections.abc import Callable, Hashable
 from functools import cached_property
@@ -8,18 +8,18 @@ Value = TypeVar("Value")
 Parameters = TypeVarTuple("Parameters")
 
 
-class Lasting:
-    """Nobody may change it, nor what was made of it; any number of threads may ask."""
+class Memoised:
+    """Base of immutable objects that keep what was derived from them; any number of threads may ask."""
 
     # A column of 15,000 nodes has 120 kB. Pods of one workload ask alike, mostly one after the other.
-    most_kept: ClassVar[int] = 128
+    max_kept: ClassVar[int] = 128
 
     def derived(self, make: Callable[[Self, *Parameters], Value], *parameters: *Parameters) -> Value:
         """`make(self, *parameters)`, made once; the parameters must be hashable."""
         key = (make, *parameters)
         value: Value | None = self._derived.get(key)
         if value is None:  # two threads may both make it, to the same end
-            if len(self._derived) >= self.most_kept:
+            if len(self._derived) >= self.max_kept:
                 self._derived.clear()
             value = self._derived[key] = make(self, *parameters)
         return value

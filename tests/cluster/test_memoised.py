@@ -5,12 +5,12 @@ import numpy as np
 
 from tests.builders import node, offer_of, pod
 from tradewind.cluster.cache import Cache
-from tradewind.cluster.lasting import Lasting
+from tradewind.cluster.memoised import Memoised
 from tradewind.cluster.snapshot import Nodes, Supply
 
 
 @dataclass(frozen=True, eq=False)
-class Source(Lasting):
+class Source(Memoised):
     number: int
 
 
@@ -32,14 +32,14 @@ def test_a_changed_source_keeps_nothing_of_the_old_one() -> None:
 
 def test_no_more_is_kept_than_there_is_room_for() -> None:
     source = Source(3)
-    for factor in range(3 * Source.most_kept):
+    for factor in range(3 * Source.max_kept):
         assert source.derived(_product, factor) == [3 * factor]
-        assert len(source._derived) <= Source.most_kept
+        assert len(source._derived) <= Source.max_kept
 
 
 def test_many_threads_may_ask_at_once() -> None:
     source = Source(3)
-    factors = [number % (2 * Source.most_kept) for number in range(20_000)]
+    factors = [number % (2 * Source.max_kept) for number in range(20_000)]
     with ThreadPoolExecutor(8) as pool:
         answers = pool.map(lambda factor: source.derived(_product, factor), factors, chunksize=100)
         assert list(answers) == [[3 * factor] for factor in factors]
