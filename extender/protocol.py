@@ -17,6 +17,7 @@ from scoring.ranking import TOP
 from tradewind.cluster.objects import Pod, read_pod
 from tradewind.cluster.table import NodeTable, Rows
 from tradewind.errors import RequestError, UnreadableObjectError
+from tradewind.kube.objects import UNREADABLE
 
 _NULL = msgspec.Raw(b"null")
 
@@ -173,7 +174,7 @@ def _decode_names(raw: bytes) -> tuple[str, ...]:
 def _request_errors() -> Iterator[None]:
     try:
         yield
-    except (msgspec.MsgspecError, UnicodeDecodeError, UnreadableObjectError) as error:
+    except (*UNREADABLE, UnreadableObjectError) as error:
         raise RequestError(str(error)) from error
 
 

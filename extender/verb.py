@@ -131,7 +131,7 @@ class Verb(Counted, ABC, Generic[Asked]):
     def _failed_open(self, request: Asked, outcome: str, why: str) -> Answer:
         decisions = self._context.decisions
         if decisions is not None and isinstance(request, Request):
-            record_later(partial(decisions.stood_aside, request.pod, why))
+            record_later(partial(decisions.failed_open, request.pod, why))
         return Answer(self.fail_open(request), outcome)
 
 

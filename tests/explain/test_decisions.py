@@ -102,7 +102,7 @@ def test_the_oldest_decision_goes_when_there_are_too_many() -> None:
 
 def test_a_decision_is_forgotten_with_age() -> None:
     decisions = Decisions(most=2, age_seconds=0)
-    decisions.stood_aside(_WANTED.build(), "why")
+    decisions.failed_open(_WANTED.build(), "why")
     assert decisions.find("shop", "cart-7") is None
 
 
@@ -205,8 +205,8 @@ def test_a_decision_keeps_no_snapshot_alive() -> None:
 def test_standing_aside_takes_the_place_of_what_was_decided_before() -> None:
     decisions = store()
     filtered(decisions, _WANTED, [node("a"), node("b")])
-    decisions.stood_aside(_WANTED.build(), "the log says how")
+    decisions.failed_open(_WANTED.build(), "the log says how")
     found = decision(decisions, _WANTED.build())
-    assert (found.filtering, found.stood_aside, found.attempts) == (None, "the log says how", 1)
+    assert (found.filtering, found.failed_open, found.attempts) == (None, "the log says how", 1)
     ranked(decisions, _WANTED.build(), cluster_of([node("a"), node("b")]).nodes)
-    assert not decision(decisions, _WANTED.build()).stood_aside
+    assert not decision(decisions, _WANTED.build()).failed_open

@@ -239,6 +239,7 @@ def test_a_rule_that_fails_never_blocks_a_pod() -> None:
             "pod default/web",
             id="no nodes",
         ),
+        pytest.param(b'{"Pod":' + b"[" * 2_000, "", id="nested too deep"),
         pytest.param(
             request(_WANTED, []).replace(b"[]", b"[7]"),
             "NodeNames: Expected `str`",

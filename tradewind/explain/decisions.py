@@ -97,7 +97,7 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
     policy: Policy | None = None
     filtering: Filtering | None = None  # None: another replica answered, or we stood aside
     ranking: Ranking | None = None  # None: nobody asked, or another replica answered
-    stood_aside: str = ""  # why we answered as if we were not there
+    failed_open: str = ""  # why we answered as if we were not there
     plan: PlanAnnotation | None = None  # the plan that the pod carried, if it was fresh
 
 
@@ -149,10 +149,10 @@ class Decisions:
         )
         self._keep(pod, decision)
 
-    def stood_aside(self, pod: Pod, why: str) -> None:
+    def failed_open(self, pod: Pod, why: str) -> None:
         before = self._of(pod)
         attempts = before.attempts if before else 1
-        self._keep(pod, Decision(pod.uid, time.time(), attempts=attempts, stood_aside=why))
+        self._keep(pod, Decision(pod.uid, time.time(), attempts=attempts, failed_open=why))
 
     def _of(self, pod: Pod) -> Decision | None:
         """A pod of the same name that is gone by now has no part in this."""

@@ -24,8 +24,8 @@ _OUTWEIGHED = "its own scores or an earlier nomination outweighed Tradewind's"
 def sentences(named: str, decision: Decision, pod: Pod | None, origin: Basis) -> Iterator[str]:
     """`named` is the pod's namespace/name, `pod` what the cluster state knows of it now."""
     filtering = decision.filtering
-    if decision.stood_aside:
-        yield f"Tradewind failed open for {named}: {decision.stood_aside}."
+    if decision.failed_open:
+        yield f"Tradewind failed open for {named}: {decision.failed_open}."
         yield "Every node passed and none was preferred, as if Tradewind were not there."
     elif decision.ranking is not None:
         yield from _RankedChoice(named, pod, origin, decision.ranking, filtering, decision.plan).told()
