@@ -3,7 +3,7 @@
 kube-scheduler and whatever else belongs to a way run and have placed a few pods before. Then one client
 creates all pods as fast as the API server takes them: the same client and the same pods for every way. What
 is planned goes the whole way: the shipped admission policy holds the pods, a planner with its default
-settings plans, writes and lets go, and kube-scheduler asks Tradewind's extender and binds.
+settings plans, writes and ungates, and kube-scheduler asks Tradewind's extender and binds.
 """
 
 import time

@@ -43,7 +43,7 @@ class Synced:
 
     seconds: float  # from the first request to the last object, without the imports before
     processor_seconds: float
-    most_bytes: int  # resident, of the whole process
+    max_bytes: int  # resident, of the whole process
     nodes: int
     pods: int
 
@@ -60,7 +60,7 @@ class Run:
 
 
 def _shown(synced: Synced) -> str:
-    return f"{synced.seconds:.2f} s and {synced.most_bytes / 2**20:.0f} MiB"
+    return f"{synced.seconds:.2f} s and {synced.max_bytes / 2**20:.0f} MiB"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +73,7 @@ class Sync:
         what = f"to sync {self.nodes:,} nodes and {self.pods:,} pods / the official client's typed list"
         sides = [(run.ours, run.official) for run in self.runs]
         seconds = [(ours.seconds, official.seconds) for ours, official in sides]
-        mebibytes = [(ours.most_bytes / 2**20, official.most_bytes / 2**20) for ours, official in sides]
+        mebibytes = [(ours.max_bytes / 2**20, official.max_bytes / 2**20) for ours, official in sides]
         return [
             _outcome(f"time {what}", 1 / 8, seconds, "s"),
             _outcome(f"memory {what}", 1 / 4, mebibytes, "MiB"),
@@ -157,7 +157,7 @@ def main(arguments: Sequence[str]) -> None:
             seconds=time.monotonic() - started,
             processor_seconds=time.process_time() - processor,
             # Kibibytes on Linux.
-            most_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+            max_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
             nodes=nodes,
             pods=pods,
         )

@@ -56,7 +56,7 @@ def test_both_clients_sync_the_same_cluster() -> None:
     for side in (only.ours, only.official):
         assert (side.nodes, side.pods) == (20, 600)  # two pages of pods
         assert side.seconds > 0
-        assert side.most_bytes > 2**20
+        assert side.max_bytes > 2**20
     assert [outcome.goal.limit for outcome in measured.outcomes()] == [1 / 8, 1 / 4]
 
 
