@@ -9,7 +9,7 @@ BIN := .venv/bin
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 
-.PHONY: help run test check fix unit e2e e2e-kind bench bench-quick image chart lock clean
+.PHONY: help run test check fix unit e2e e2e-kind conformance bench bench-quick image chart lock clean
 
 help: ## Show what each target does
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,6 +41,10 @@ e2e: .venv/dev.stamp ## e2e tests, and the benchmark in small, on a local contro
 
 e2e-kind: .venv/dev.stamp ## Image and manifests on a kind cluster, and a Deployment placed there (needs Docker and kind)
 	$(BIN)/pytest e2e --kind $(ARGS)
+
+conformance: .venv/dev.stamp ## Kubernetes' own preemption specs with Tradewind, four times (ARGS=--help for others)
+	$(BIN)/python -m e2e.binaries
+	nice -n 10 $(BIN)/python -m e2e.conformance $(ARGS)
 
 bench: .venv/dev.stamp ## Measure everything against its goals, and draw the charts of docs/performance.md (about 40 minutes)
 	$(BIN)/python -m e2e.binaries

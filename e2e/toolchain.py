@@ -60,11 +60,13 @@ def _install(requirement: Path, target: Path) -> Path:
     return target
 
 
-def build(program: Path, arguments: Sequence[str], *, directory: Path) -> None:
+def build(program: Path, arguments: Sequence[str], *, directory: Path, verb: str = "build") -> None:
+    """`verb` may be `test`, for a program of tests that is not run; Go tells no packages of that."""
+    mode = ["build", "-v"] if verb == "build" else [verb, "-c"]
     started = time.monotonic()
     lines: list[str] = []
     with subprocess.Popen(
-        [program, "build", "-v", *arguments],
+        [program, *mode, *arguments],
         cwd=directory,
         env=os.environ | _ENVIRONMENT,
         stderr=subprocess.PIPE,
@@ -80,7 +82,7 @@ def build(program: Path, arguments: Sequence[str], *, directory: Path) -> None:
             reader.join()
     if process.returncode:
         said = "\n".join(line for line in lines if not (_is_package(line) or line.startswith(_DOWNLOADING)))
-        raise BuildError(f"`go build` in {directory} failed after {_progress(lines)}:\n{said[-4000:]}")
+        raise BuildError(f"`go {verb}` in {directory} failed after {_progress(lines)}:\n{said[-4000:]}")
     print(f"  {time.monotonic() - started:4.0f} s  {_progress(lines)}: done", flush=True)
 
 
