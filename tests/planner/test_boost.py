@@ -222,7 +222,7 @@ def test_a_planned_node_that_was_not_to_be_had_is_told() -> None:
     service.scores(_planned("dear"), ["cheap", "fair"])
     told = service.explain(_WANTED)
     plan = f"shop/web is planned on node dear until {_UNTIL}"
-    assert f"{plan}, but that node was not to be had; so the scores decide." in told.sentences
+    assert f"{plan}, but that node was not available, so the scores decided." in told.sentences
     assert told.planned is not None
     assert not told.planned.preferred
 
@@ -244,6 +244,6 @@ def test_a_pod_that_waits_for_its_planned_node_is_told() -> None:
     assert service.explain(wanted).sentences == [
         "shop/web is not placed yet.",
         f"shop/web is planned on node gone until {_UNTIL}, and no other node will do before then.",
-        f"No candidate can take it, most often because of: {PlannedNodeOnly.reason} (3 nodes).",
+        f"No candidate can take it. The most frequent reason: {PlannedNodeOnly.reason} (3 nodes).",
         "kube-scheduler asked about 3 of 3 nodes: 0 passed, 3 were rejected.",
     ]
