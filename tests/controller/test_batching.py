@@ -8,7 +8,7 @@ from tradewind.cluster.cache import Cache, WorkCounter
 from tradewind.controller.batching import Collected, Window, collect
 from tradewind.planner.settings import BatchSettings
 
-_SETTINGS = BatchSettings(pods=30, seconds=10, pause_seconds=0.2)
+_SETTINGS = BatchSettings(pods=30, seconds=10, pause_seconds=0.2, wait_seconds=10)
 
 
 @pytest.mark.parametrize(
@@ -34,6 +34,25 @@ def test_when_a_batch_is_closed(news: list[tuple[float, WorkCounter]], now: floa
     for at, count in news:
         window.observe(count, at)
     assert window.remaining(now) == pytest.approx(remaining)
+
+
+@pytest.mark.parametrize(
+    ("each_seconds", "pods", "closed"),
+    [
+        # A pod each 0.15 s: after 0.5 s there are 4 of 30.
+        pytest.param(0.15, 1, True, id="a trickle"),
+        # 15 of 30 after 0.5 s: the other half may come as fast.
+        pytest.param(0.1, 3, False, id="as many again would fill it"),
+        pytest.param(0.1, 2, True, id="one third would not"),
+    ],
+)
+def test_nobody_waits_long_for_a_few_more(each_seconds: float, pods: int, *, closed: bool) -> None:
+    settings = BatchSettings(pods=30, seconds=10, pause_seconds=0.2, wait_seconds=0.5)
+    window = Window(settings, WorkCounter(), 0.0)
+    for number in range(int(0.5 / each_seconds)):
+        window.observe(WorkCounter(pods * (number + 1), number), number * each_seconds)
+    assert window.remaining(0.3) > 0
+    assert (window.remaining(0.5) <= 0) is closed
 
 
 def test_what_was_seen_before_does_not_count() -> None:

@@ -18,7 +18,7 @@ class Collected(NamedTuple):
 
 
 class Window:
-    """Open from the first news on; closed by the number of pods, by time, or when no more come."""
+    """Open from the first news on; closed by the number of pods, by time, or when few or no more come."""
 
     def __init__(
         self, settings: BatchSettings, start: WorkCounter, now: float, min_seconds: float = 0.0
@@ -51,7 +51,14 @@ class Window:
             return end - now
         if self.full:
             end = min(end, self._opened + self._min_seconds)
+        elif not self._filling(now):
+            end = min(end, self._opened + self._settings.wait_seconds)
         return min(end, self._last + self._settings.pause_seconds) - now
+
+    def _filling(self, now: float) -> bool:
+        """Whether, at the rate of so far, it would be full before its first pod waits that long again."""
+        age, wait = now - self._opened, self._settings.wait_seconds
+        return (self._newest.arrivals - self._start.arrivals) * (age + wait) >= self._settings.pods * age > 0
 
 
 async def collect(

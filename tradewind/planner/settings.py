@@ -40,6 +40,7 @@ class BatchSettings(_Settings):
     pods: int = Field(default=30, ge=1, le=1_000_000, description="that arrived")
     seconds: Seconds = 10.0
     pause_seconds: Seconds = Field(default=0.2, description="without a new pod")
+    wait_seconds: Seconds = Field(default=0.5, description="for others, where they come one by one")
     max_pods: int = Field(default=5_000, ge=1, le=1_000_000, description="the rest is in the next batch")
 
 
