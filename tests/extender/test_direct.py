@@ -30,7 +30,7 @@ from extender.metrics import ExtenderMetrics
 from extender.tls import Certificates
 from extender.verbs import Verbs
 from tests.builders import node, pod
-from tests.extender.test_app import Cluster, request
+from tests.extender.served import Cluster, request
 from tradewind.config.document import DEFAULT
 from tradewind.explain.decisions import Decisions
 from tradewind.runtime.probes import add_probes

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.builders import NodeBuilder, PodBuilder, node, pod
-from tests.extender.test_app import Service, service
+from tests.extender.served import Service, service
 
 _URGENT = pod("urgent").requests(cpu="3").priority(1000)
 _RATE = "tradewind.dev/interruption-rate"

@@ -25,40 +25,40 @@ _CHOICE_SECONDS = 0.2
 Report = Callable[[Assignment], object]
 
 
-def cover(problem: Problem, floor: Assignment, deadline: float, report: Report) -> None:
+def cover(problem: Problem, baseline: Assignment, deadline: float, report: Report) -> None:
     """Report what comes of each round before the deadline.
 
     Slope scaling: no node can be filled to the brim, one too small for most pods least of all. Each round
     sees how full the nodes of each kind got, and the next one counts on no more than that.
     """
-    report(rounded(problem, floor, problem.in_use, deadline))
+    report(rounded(problem, baseline, problem.in_use, deadline))
     groups = node_groups(problem)
     fullness = np.ones(len(groups))
     for _ in range(_ROUNDS):
         left = deadline - time.monotonic()
         if left <= 0:
             break
-        rows = _choose(problem, groups, floor, fullness, min(_CHOICE_SECONDS, left))
+        rows = _choose(problem, groups, baseline, fullness, min(_CHOICE_SECONDS, left))
         if rows is None:
             break
         open_rows = problem.in_use.copy()
         open_rows[rows] = True
-        found = rounded(problem, floor, open_rows, deadline)
+        found = rounded(problem, baseline, open_rows, deadline)
         report(found)
         _learn(problem, groups, found, fullness)
 
 
-def rounded(problem: Problem, floor: Assignment, open_rows: Mask, deadline: float) -> Assignment:
+def rounded(problem: Problem, baseline: Assignment, open_rows: Mask, deadline: float) -> Assignment:
     """The linear programme made whole: pods where it has most of them, on as many nodes as it pays for.
 
     It knows which pods go with which nodes: those that want memory to where memory is cheap. Of the open rows
     it need not pay for any.
     """
     seconds = max(deadline - time.monotonic(), 0.1)
-    counts = placed_counts(problem, floor)
+    counts = placed_counts(problem, baseline)
     relaxed = relax(replace(problem, in_use=open_rows), counts, seconds, guidance=True)
     if relaxed is None:
-        return floor
+        return baseline
     open_rows = open_rows.copy()
     for group, opened in zip(relaxed.groups, relaxed.opened, strict=True):
         open_rows[list(group[: int(np.ceil(opened - 1e-6))])] = True
@@ -109,9 +109,9 @@ def _learn(problem: Problem, groups: list[list[int]], found: Assignment, fullnes
 
 
 def _choose(
-    problem: Problem, groups: list[list[int]], floor: Assignment, fullness: Floats, seconds: float
+    problem: Problem, groups: list[list[int]], baseline: Assignment, fullness: Floats, seconds: float
 ) -> list[int] | None:
-    """The cheapest nodes with room for all that the floor places, resource by resource."""
+    """The cheapest nodes with room for all that the baseline places, resource by resource."""
     usable = np.any([each.allowed for each in problem.classes], axis=0).reshape(-1)
     closed = [number for number, group in enumerate(groups) if not problem.in_use[group[0]]]
     first = [groups[number][0] for number in closed]
@@ -120,7 +120,7 @@ def _choose(
         model.new_int_var(0, len(groups[number]) if usable[row] else 0, "")
         for number, row in zip(closed, first, strict=True)
     ]
-    demand = _demand(problem, floor)
+    demand = _demand(problem, baseline)
     given = problem.free[:, problem.in_use & usable].clip(0).sum(axis=1)
     for resource in np.flatnonzero(demand).tolist():
         scale = demand[resource] / _RESOLUTION

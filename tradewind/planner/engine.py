@@ -16,23 +16,23 @@ Report = Callable[[Outcome], None]
 
 
 def optimise(
-    problem: Problem, floor: Assignment, seconds: float, report: Report, patience: float = 0.0
+    problem: Problem, baseline: Assignment, seconds: float, report: Report, patience: float = 0.0
 ) -> None:
-    """Report ever better placements than the floor, each of them valid, until the time is over.
+    """Report ever better placements than the baseline, each of them valid, until the time is over.
 
     `patience` is for how many seconds more an exact search may look for a place for every pod.
     """
     if not problem.classes or not problem.node_names:
         return
     started = time.monotonic()
-    best = _Best(problem, floor, report)
+    best = _Best(problem, baseline, report)
     rows = _rows_that_matter(problem)
     proved = None if rows is None else _proved(best, rows, seconds * 0.4, patience)
     if proved is not None:
         if best.is_no_better_than(proved):
             report(Outcome(best.assignment, "exact"))
         return
-    covering.cover(problem, floor, started + seconds * 0.6, best.offer_cover)
+    covering.cover(problem, baseline, started + seconds * 0.6, best.offer_cover)
     windows.improve(
         problem,
         best.assignment,
@@ -57,11 +57,11 @@ def _proved(best: "_Best", rows: list[int], seconds: float, patience: float) -> 
 
 
 class _Best:
-    def __init__(self, problem: Problem, floor: Assignment, report: Report) -> None:
+    def __init__(self, problem: Problem, baseline: Assignment, report: Report) -> None:
         self.problem = problem
         self._report = report
-        self._value = value(problem, floor)
-        self.assignment = floor
+        self._value = value(problem, baseline)
+        self.assignment = baseline
         self.engine = "greedy"
 
     @property
@@ -75,7 +75,7 @@ class _Best:
         self.offer(assignment, f"{self.engine.removesuffix('+windows')}+windows")
 
     def is_no_better_than(self, assignment: Assignment) -> bool:
-        """But for the rounding of costs; the floor may be better where a spread need not hold at the end."""
+        """But for the rounding of costs; the baseline may be better where a spread need not hold later."""
         worth, cost = value(self.problem, assignment)
         return worth >= self._value[0] and cost >= self._value[1] - 1e-4 * max(abs(cost), 1e-9)
 

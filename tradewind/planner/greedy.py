@@ -1,4 +1,4 @@
-"""The floor under every plan: class by class, each pod to the node where it costs least just then.
+"""The baseline of every plan: class by class, each pod to the node where it costs least just then.
 
 Quick and always valid, and never undone by a solver that fails.
 """

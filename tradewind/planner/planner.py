@@ -57,14 +57,14 @@ def plan(
     are to come.
     """
     batch = make_batch(snapshot, pods, policy_of, rent=rent)
-    floor = greedy(batch.problem)
-    if favour and sum(floor.values()) < batch.problem.pods:
+    baseline = greedy(batch.problem)
+    if favour and sum(baseline.values()) < batch.problem.pods:
         # Only now, as it divides classes, and the fewer there are the better are the plans.
         batch = make_batch(snapshot, pods, policy_of, favour, rent)
-        floor = greedy(batch.problem)
-    if skip_solver_if_complete and sum(floor.values()) == batch.problem.pods:
+        baseline = greedy(batch.problem)
+    if skip_solver_if_complete and sum(baseline.values()) == batch.problem.pods:
         worker = None
-    (assignment, engine), failure = _solved(batch.problem, floor, worker, seconds, patience)
+    (assignment, engine), failure = _solved(batch.problem, baseline, worker, seconds, patience)
     order = valid_order(batch.problem, assignment)
     assignment = assignment_of(order)
     unplaced = {**batch.refused, **reasons(batch, assignment)}
@@ -81,12 +81,12 @@ def plan(
 
 
 def _solved(
-    problem: Problem, floor: Assignment, worker: Worker | None, seconds: float, patience: float = 0.0
+    problem: Problem, baseline: Assignment, worker: Worker | None, seconds: float, patience: float = 0.0
 ) -> Result:
     if worker is None or not within_reach(problem, seconds):
-        return Result(Outcome(floor, "greedy"), "")
-    complete = sum(floor.values()) == problem.pods
-    return worker.solve(problem, floor, seconds, 0.0 if complete else patience)
+        return Result(Outcome(baseline, "greedy"), "")
+    complete = sum(baseline.values()) == problem.pods
+    return worker.solve(problem, baseline, seconds, 0.0 if complete else patience)
 
 
 def _left(batch: Batch, assignment: Assignment) -> list[Pod]:

@@ -53,14 +53,14 @@ class Worker:
             self._connection.close()
             self._connection = None
 
-    def solve(self, problem: Problem, floor: Assignment, seconds: float, patience: float = 0.0) -> Result:
-        """The best that was reported in time; the floor where there was none.
+    def solve(self, problem: Problem, baseline: Assignment, seconds: float, patience: float = 0.0) -> Result:
+        """The best that was reported in time; the baseline where there was none.
 
         With `patience`, so many seconds more may be spent while pods are without a place.
         """
-        outcome = Outcome(floor, "greedy")
+        outcome = Outcome(baseline, "greedy")
         try:
-            connection = self._ask("optimise", problem, floor, seconds, patience)
+            connection = self._ask("optimise", problem, baseline, seconds, patience)
             deadline = time.monotonic() + seconds + patience + _GRACE_SECONDS
             while isinstance(message := self._receive(connection, deadline), Outcome):
                 outcome = message
