@@ -23,7 +23,7 @@ _NOT_ASKED = (
 )
 
 
-class Problem(BaseModel):
+class ErrorBody(BaseModel):
     detail: str
 
 
@@ -106,7 +106,7 @@ def add_explain(
     @app.get(
         "/explain/{namespace}/{pod}",
         summary="Why is this pod where it is?",
-        responses={404: {"model": Problem}},
+        responses={404: {"model": ErrorBody}},
     )
     async def show_explanation(namespace: str, pod: str) -> Explanation:
         decision = decisions.find(namespace, pod)

@@ -42,10 +42,10 @@ class Verbs:
     ) -> None:
         context = Context(cluster, policy_of, metrics, decisions)
         requests = _Requests(cluster, metrics)
-        self.filter = Filter(context, requests, binder)
-        self.prioritize = Prioritize(context, requests)
-        self.preempt = Preempt(context)
-        self.bind = Bind(context, binder) if binder else None
+        self.filter = FilterVerb(context, requests, binder)
+        self.prioritize = PrioritizeVerb(context, requests)
+        self.preempt = PreemptVerb(context)
+        self.bind = BindVerb(context, binder) if binder else None
 
 
 class _Requests:
@@ -76,7 +76,7 @@ class _NodeVerb(Verb[Request]):
         await self._requests.lookup.wait(names)
 
 
-class Filter(_NodeVerb):
+class FilterVerb(_NodeVerb):
     name = "filter"
     # A malformed request gets an Error, which kube-scheduler reads as ours, not as "no node fits".
     malformed_status = HTTPStatus.OK
@@ -119,7 +119,7 @@ class Filter(_NodeVerb):
         return others
 
 
-class Prioritize(_NodeVerb):
+class PrioritizeVerb(_NodeVerb):
     name = "prioritize"
 
     def decide(self, request: Request, *, waited: bool) -> bytes:
@@ -144,7 +144,7 @@ class Prioritize(_NodeVerb):
         return protocol.encode_priorities(request.names, [0] * len(request.names))
 
 
-class Preempt(Verb[PreemptRequest]):
+class PreemptVerb(Verb[PreemptRequest]):
     name = "preempt"
 
     def decode(self, body: bytes) -> PreemptRequest:
@@ -160,7 +160,7 @@ class Preempt(Verb[PreemptRequest]):
         return protocol.encode_preempt(request.victims)
 
 
-class Bind(Counted):
+class BindVerb(Counted):
     """It cannot fail open, for a pod that nobody binds stays assumed: each answer says bound, or an error."""
 
     name = "bind"

@@ -8,7 +8,7 @@ from kubernetes.client import ApiClient, Configuration
 
 from tests.kube.api_server import ApiServer, Asked, Reply, serving
 from tradewind.cli.main import main, parser
-from tradewind.controller.release import Report, _release
+from tradewind.controller.release import UngateReport, _release
 from tradewind.errors import GoneError
 from tradewind.kube import writes as api_writes
 from tradewind.planner.gate import GATE, OLD_GATE
@@ -43,16 +43,16 @@ def test_without_a_cluster_it_says_how_to_name_one(
 @pytest.mark.parametrize(
     ("report", "sentence"),
     [
-        (Report(), "Tradewind holds no pod."),
-        (Report(ungated=1), "Ungated 1 pod; Tradewind holds none any more."),
-        (Report(ungated=300), "Ungated 300 pods; Tradewind holds none any more."),
+        (UngateReport(), "Tradewind holds no pod."),
+        (UngateReport(ungated=1), "Ungated 1 pod; Tradewind holds none any more."),
+        (UngateReport(ungated=300), "Ungated 300 pods; Tradewind holds none any more."),
         (
-            Report(ungated=2, failed={"shop/web": "403: forbidden", "shop/db": "403: forbidden"}),
+            UngateReport(ungated=2, failed={"shop/web": "403: forbidden", "shop/db": "403: forbidden"}),
             "Ungated 2 pods; 2 pods could not be ungated, the first of them shop/web: 403: forbidden.",
         ),
     ],
 )
-def test_the_numbers_in_one_sentence(report: Report, sentence: str) -> None:
+def test_the_numbers_in_one_sentence(report: UngateReport, sentence: str) -> None:
     assert str(report) == sentence
 
 
@@ -67,8 +67,8 @@ def page(names: Iterable[str], token: str = "", gate: str = GATE) -> Reply:
     return Reply(body={"metadata": {"continue": token}, "items": items})
 
 
-def released(server: ApiServer) -> Report:
-    async def go() -> Report:
+def released(server: ApiServer) -> UngateReport:
+    async def go() -> UngateReport:
         async with serving(server):
             return await _release(ApiClient(Configuration(host=server.url)))
 
@@ -94,19 +94,19 @@ def queries(server: ApiServer, method: str) -> list[Asked]:
 
 def test_pods_that_came_meanwhile_are_ungated_too() -> None:
     server = playing([page(["a", "b"]), page(["c"])])
-    assert released(server) == Report(ungated=3)
+    assert released(server) == UngateReport(ungated=3)
     assert len(queries(server, "GET")) == 3
 
 
 def test_pods_of_the_version_before_are_ungated_too() -> None:
-    assert released(playing([page(["a"], gate=OLD_GATE)])) == Report(ungated=1)
-    assert released(playing([page(["a"], gate="example.com/quota")])) == Report()
+    assert released(playing([page(["a"], gate=OLD_GATE)])) == UngateReport(ungated=1)
+    assert released(playing([page(["a"], gate="example.com/quota")])) == UngateReport()
 
 
 def test_a_list_that_ran_out_is_begun_anew() -> None:
     gone = Reply(410, "the continue token has expired")
     server = playing([page(["a"], token="next"), gone, page(["b"])])
-    assert released(server) == Report(ungated=2)
+    assert released(server) == UngateReport(ungated=2)
     tokens = [asked.query.get("continue") for asked in queries(server, "GET")]
     assert tokens == [None, "next", None, None]
 

@@ -15,9 +15,9 @@ from tradewind.market.learned import (
     HOURS_OF_A_RATE,
     Evidence,
     Learner,
+    NodeState,
     Posterior,
     Sighting,
-    State,
     decode,
     encode,
 )
@@ -112,18 +112,20 @@ def test_half_is_forgotten_in_each_half_life() -> None:
 @pytest.mark.parametrize(
     ("looks", "interruptions"),
     [
-        pytest.param([State.STAYING, None], 1, id="vanished"),
-        pytest.param([State.STAYING, State.WARNED], 1, id="warned"),
-        pytest.param([State.STAYING, State.WARNED, None], 1, id="warned, then gone: once"),
-        pytest.param([State.WARNED, State.STAYING, None], 1, id="a warning taken back, then gone: once"),
-        pytest.param([State.STAYING, State.LEAVING, None], 0, id="scaled down"),
-        pytest.param([State.STAYING, State.DISRUPTED, None], 0, id="consolidated"),
-        pytest.param([State.DISRUPTED, State.WARNED, None], 1, id="disrupted, because interrupted"),
-        pytest.param([State.LEAVING, State.WARNED, None], 1, id="cordoned, then reclaimed"),
-        pytest.param([State.STAYING, State.STAYING], 0, id="still there"),
+        pytest.param([NodeState.STAYING, None], 1, id="vanished"),
+        pytest.param([NodeState.STAYING, NodeState.WARNED], 1, id="warned"),
+        pytest.param([NodeState.STAYING, NodeState.WARNED, None], 1, id="warned, then gone: once"),
+        pytest.param(
+            [NodeState.WARNED, NodeState.STAYING, None], 1, id="a warning taken back, then gone: once"
+        ),
+        pytest.param([NodeState.STAYING, NodeState.LEAVING, None], 0, id="scaled down"),
+        pytest.param([NodeState.STAYING, NodeState.DISRUPTED, None], 0, id="consolidated"),
+        pytest.param([NodeState.DISRUPTED, NodeState.WARNED, None], 1, id="disrupted, because interrupted"),
+        pytest.param([NodeState.LEAVING, NodeState.WARNED, None], 1, id="cordoned, then reclaimed"),
+        pytest.param([NodeState.STAYING, NodeState.STAYING], 0, id="still there"),
     ],
 )
-def test_what_counts_as_an_interruption(looks: list[State | None], interruptions: int) -> None:
+def test_what_counts_as_an_interruption(looks: list[NodeState | None], interruptions: int) -> None:
     learner = Learner(1e9)
     new = [
         learner.observe(index * 60.0, {} if state is None else {"n": Sighting(_SOME, state)})
@@ -137,7 +139,7 @@ def test_an_on_demand_node_that_is_gone_was_given_back() -> None:
     learner = Learner(_WEEK_HOURS)
     pool = Pool("m", "z", "on-demand")
     learner.observe(0, {"a": Sighting(pool), "b": Sighting(pool)})
-    assert learner.observe(60, {"b": Sighting(pool, State.WARNED)}) == 1
+    assert learner.observe(60, {"b": Sighting(pool, NodeState.WARNED)}) == 1
 
 
 def test_after_a_long_absence_nobody_knows_why_a_node_is_gone() -> None:
@@ -263,7 +265,7 @@ def test_a_real_trace() -> None:
     last = 0.0
     for turn in range(60):
         alive = {}
-        learner.observe(turn * length, {name: Sighting(_BAD, State.LEAVING) for name in learner._seen})
+        learner.observe(turn * length, {name: Sighting(_BAD, NodeState.LEAVING) for name in learner._seen})
         for at, kind, name in events:
             now = turn * length + at
             node_hours += len(alive) * (now - last) / _HOUR

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 
 from tradewind.cli.arguments import input_file, refuse_stdin_twice
-from tradewind.cli.plan_report import Report
+from tradewind.cli.plan_report import PlanReport
 from tradewind.cli.progress import progress
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Snapshot
@@ -68,12 +68,12 @@ def run(options: argparse.Namespace) -> None:
 
 def _planned(
     parts: Assembly, snapshot: Snapshot, pods: Sequence[Pod], worker: Worker, limit: float
-) -> Report:
+) -> PlanReport:
     started = time.monotonic()
     pools = parts.settings.planner.pools
     planned = plan(snapshot, pods, parts.settings.policy_of, worker, limit, pools=pools)
     seconds = time.monotonic() - started
-    return Report(
+    return PlanReport(
         planned=planned,
         pods=pods,
         pool_prices={pool.name: pool.price for pool in pools},

@@ -18,7 +18,7 @@ _MAX_NAMED = 3
 
 
 @dataclass(frozen=True, kw_only=True)
-class Report:
+class PlanReport:
     planned: PlanResult
     pods: Sequence[Pod]
     pool_prices: Mapping[str, float]  # dollars an hour of a new node

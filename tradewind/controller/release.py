@@ -60,7 +60,7 @@ class Held(msgspec.Struct, frozen=True):
     uid: str
 
 
-class Report(msgspec.Struct):
+class UngateReport(msgspec.Struct):
     ungated: int = 0
     failed: dict[str, str] = {}  # namespace/name to what the API server said
     silent: bool = False  # the API server, at least once
@@ -78,7 +78,7 @@ class Report(msgspec.Struct):
 _page_decoder = msgspec.json.Decoder(_Page)
 
 
-def release(api: ApiClient) -> Report:
+def release(api: ApiClient) -> UngateReport:
     """Raise ApiError if the pods cannot even be listed."""
     return asyncio.run(_release(api))
 
@@ -112,8 +112,8 @@ def _off_seconds(spec: LeaseSpec) -> float | None:
     return (datetime.now(UTC) - datetime.fromisoformat(spec.renew_time)).total_seconds()
 
 
-async def _release(api: ApiClient) -> Report:
-    report = Report()
+async def _release(api: ApiClient) -> UngateReport:
+    report = UngateReport()
     streams = Streams(api)
     try:
         # Behind a silent API server each write takes a minute to fail: the first that does speaks for all.
@@ -132,7 +132,7 @@ async def _release(api: ApiClient) -> Report:
     return report
 
 
-async def _pass(streams: Streams, writes: ApiWrites, report: Report) -> int:
+async def _pass(streams: Streams, writes: ApiWrites, report: UngateReport) -> int:
     """How many pods were held."""
     found = 0
     pages = _held_pages(streams)
@@ -142,7 +142,7 @@ async def _pass(streams: Streams, writes: ApiWrites, report: Report) -> int:
     return found
 
 
-async def _ungate(writes: ApiWrites, pod: Held, report: Report) -> None:
+async def _ungate(writes: ApiWrites, pod: Held, report: UngateReport) -> None:
     try:
         await ungate(writes, pod)
         report.ungated += 1

@@ -11,7 +11,7 @@ import msgspec
 from tradewind.errors import ApiError
 from tradewind.kube.client import Client
 from tradewind.kube.failures import decoded
-from tradewind.market.learned import Sighting, State
+from tradewind.market.learned import NodeState, Sighting
 
 # What AWS' provider writes for a spot interruption and for a scheduled change of the machine. Not read:
 # InstanceStopping and InstanceTerminating, which follow any end of a machine, and DisruptionTerminating,
@@ -74,13 +74,15 @@ class Disruptions:
 
     def resolve(self, sightings: Mapping[str, Sighting]) -> Mapping[str, Sighting]:
         """With the state WARNED for those that Karpenter says are interrupted, gone or not."""
-        self._pending |= {name: seen for name, seen in sightings.items() if seen.state is State.DISRUPTED}
+        self._pending |= {name: seen for name, seen in sightings.items() if seen.state is NodeState.DISRUPTED}
         if not self.due:
             return sightings
         self._next_ask = time.monotonic() + _ASK_SECONDS
         names = self._ask()
         warned = {
-            name: seen._replace(state=State.WARNED) for name, seen in self._pending.items() if name in names
+            name: seen._replace(state=NodeState.WARNED)
+            for name, seen in self._pending.items()
+            if name in names
         }
         self._pending = {
             name: seen for name, seen in self._pending.items() if name in sightings and name not in names

@@ -29,7 +29,7 @@ _FORGOTTEN = 0.01  # node-hours and interruptions, of a pool without nodes
 _HOUR_SECONDS = 3600.0
 
 
-class State(StrEnum):
+class NodeState(StrEnum):
     STAYING = "staying"
     WARNED = "warned"  # its interruption is counted already
     DISRUPTED = "disrupted"  # by Karpenter; no interruption unless Karpenter says so
@@ -38,7 +38,7 @@ class State(StrEnum):
 
 class Sighting(NamedTuple):
     pool: Pool
-    state: State = State.STAYING
+    state: NodeState = NodeState.STAYING
 
 
 class Posterior(NamedTuple):
@@ -107,7 +107,7 @@ class Learner:
         self._seen = {
             name: Sighting(kept.pool, state)
             for kept in memory.pools
-            for state in State
+            for state in NodeState
             for name in getattr(kept, state)
         }
 
@@ -129,7 +129,7 @@ class Learner:
         watched = self._seen.items()
         if hours > _LONGEST_GAP_HOURS:
             watched = {name: seen for name, seen in watched if name in nodes}.items()
-        alive = Counter(seen.pool for _, seen in watched if seen.state is not State.WARNED)
+        alive = Counter(seen.pool for _, seen in watched if seen.state is not NodeState.WARNED)
         for pool in self.evidence.keys() | alive.keys():
             interruptions, node_hours = self.evidence.get(pool, Evidence()).faded(factor)
             self.evidence[pool] = Evidence(interruptions, node_hours + alive[pool] * exposure)
@@ -144,20 +144,20 @@ class Learner:
     def _lost(self, nodes: Mapping[str, Sighting], hours: float) -> Iterable[Pool]:
         for name, (pool, state) in nodes.items():
             before = self._seen.get(name)
-            if state is State.WARNED and (before is None or before.state is not State.WARNED):
+            if state is NodeState.WARNED and (before is None or before.state is not NodeState.WARNED):
                 yield pool
         if hours > _LONGEST_GAP_HOURS:
             return
         for name, (pool, state) in self._seen.items():
             # An on-demand node without a warning was not taken away: somebody gave it back.
-            if name not in nodes and state is State.STAYING and pool.spot:
+            if name not in nodes and state is NodeState.STAYING and pool.spot:
                 yield pool
 
     def _remembered(self, name: str, sighting: Sighting) -> Sighting:
         """A warned node stays warned, so that it is counted once."""
         before = self._seen.get(name)
-        warned = before is not None and before.state is State.WARNED
-        return sighting._replace(state=State.WARNED) if warned else sighting
+        warned = before is not None and before.state is NodeState.WARNED
+        return sighting._replace(state=NodeState.WARNED) if warned else sighting
 
 
 class PoolMemory(msgspec.Struct, rename="camel", omit_defaults=True):

@@ -14,7 +14,7 @@ from tradewind.cluster.objects import Node
 from tradewind.cluster.snapshot import Floats, Offer
 from tradewind.market.coverage import Coverage, missing_hint, region_hint
 from tradewind.market.facts import Facts, Listing, facts_of
-from tradewind.market.learned import Evidence, Sighting, State
+from tradewind.market.learned import Evidence, NodeState, Sighting
 from tradewind.market.notices import Cause, leaves_by_choice
 from tradewind.market.plausibility import Implausible
 from tradewind.market.pools import Pool
@@ -202,9 +202,9 @@ def _sighting(facts: Facts) -> Sighting:
     cause = facts.notice.cause if facts.notice else None
     by_choice = leaves_by_choice(facts.node)
     if cause is Cause.INTERRUPTION:
-        return Sighting(facts.pool, State.WARNED)
+        return Sighting(facts.pool, NodeState.WARNED)
     if cause is Cause.KARPENTER:
-        return Sighting(facts.pool, State.DISRUPTED)
+        return Sighting(facts.pool, NodeState.DISRUPTED)
     if cause is Cause.SHUTDOWN and facts.pool.spot and not by_choice:
-        return Sighting(facts.pool, State.WARNED)
-    return Sighting(facts.pool, State.LEAVING if cause or by_choice else State.STAYING)
+        return Sighting(facts.pool, NodeState.WARNED)
+    return Sighting(facts.pool, NodeState.LEAVING if cause or by_choice else NodeState.STAYING)
