@@ -9,28 +9,28 @@ _SECONDS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.
 class ExtenderMetrics:
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         self.registry = registry or CollectorRegistry()
-        self.requests = self._counter("requests", "Requests of kube-scheduler by outcome.", "verb", "outcome")
+        self.requests = self._counter(
+            "requests", "Requests from kube-scheduler, by verb and outcome.", "verb", "outcome"
+        )
         self.request_seconds = Histogram(
             "tradewind_request_duration_seconds",
-            "Time from a request's last byte to its answer.",
+            "Seconds from the last byte of a request to its answer.",
             ("verb",),
             buckets=_SECONDS,
             registry=self.registry,
         )
-        self.rejected = self._counter("rejected_nodes", "Nodes that a filter rejected.", "rule")
+        self.rejected = self._counter("rejected_nodes", "Nodes rejected, by filter.", "rule")
         self.unknown = self._counter(
-            "unknown_nodes", "Nodes in requests that the cluster state did not know."
+            "unknown_nodes", "Nodes in requests that are missing from the cluster state."
         )
         self.planned = self._counter(
             "planned_answers",
             "Answers to prioritize while a pod's plan is fresh, by what became of the planned node.",
             "outcome",
         )
-        self.bindings = self._counter(
-            "bindings", "Pods that kube-scheduler let us bind, by outcome.", "outcome"
-        )
+        self.bindings = self._counter("bindings", "Pods bound for kube-scheduler, by outcome.", "outcome")
         self.certificate_reloads = self._counter(
-            "certificate_reloads", "Certificates read by result.", "result"
+            "certificate_reloads", "Certificate reloads, by result.", "result"
         )
 
     def _counter(self, name: str, text: str, *labels: str) -> Counter:

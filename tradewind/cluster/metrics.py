@@ -34,16 +34,16 @@ class WatchCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         age = GaugeMetricFamily(
             "tradewind_cluster_age_seconds",
-            "Time since the last sign of life of a watch.",
+            "Seconds since the watch last heard from the API server.",
             labels=["resource"],
         )
         for watch in self._watches:
             age.add_metric([watch.name], watch.age_seconds)
         yield age
-        yield self._counter("events", "Changes that a watch brought.")
-        yield self._counter("relists", "Complete lists after the first.")
-        yield self._counter("errors", "Failures of the connection or of the API server.")
-        yield self._counter("unreadable", "Objects that could not be read; the version before stays.")
+        yield self._counter("events", "Watch events received.")
+        yield self._counter("relists", "Relists after the first list.")
+        yield self._counter("errors", "Lists and watches that failed.")
+        yield self._counter("unreadable", "Objects that could not be decoded; the previous version stays.")
 
     def _counter(self, name: str, text: str) -> Metric:
         family = CounterMetricFamily(f"tradewind_cluster_{name}", text, labels=["resource"])
@@ -58,7 +58,9 @@ class ClusterMetrics:
         self._objects = Gauge(
             "tradewind_cluster_objects", "Objects in the cluster state.", ["resource"], registry=registry
         )
-        self._synced = Gauge("tradewind_cluster_synced", "1 once everything was listed.", registry=registry)
+        self._synced = Gauge(
+            "tradewind_cluster_synced", "1 once nodes, pods and namespaces are listed.", registry=registry
+        )
 
         self._stale = Gauge(
             "tradewind_cluster_stale", "1 while a watch has been silent for too long.", registry=registry

@@ -8,7 +8,7 @@ class ConfigMetrics:
         self.registry = registry or CollectorRegistry()
         self.reloads = Counter(
             "tradewind_config_reloads",
-            "Configuration documents read by result.",
+            "Configuration reloads, by result.",
             ["result"],
             registry=self.registry,
         )

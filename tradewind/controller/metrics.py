@@ -24,31 +24,31 @@ class PlanMetrics:
             ["outcome"],
             registry=registry,
         )
-        self.leading = Gauge("tradewind_planner_leading", "1 in the replica that plans.", registry=registry)
+        self.leading = Gauge("tradewind_planner_leading", "1 in the replica that leads.", registry=registry)
         self.held = Gauge(
-            "tradewind_held_pods", "Pods that wait for a plan behind our gate.", registry=registry
+            "tradewind_held_pods", "Pods held by Tradewind's scheduling gate.", registry=registry
         )
         self._plans = Counter(
             "tradewind_plans", "Plans by the engine that found them.", ["engine"], registry=registry
         )
         self._seconds = Histogram(
             "tradewind_plan_duration_seconds",
-            "Time from the closed batch to its plan.",
+            "Seconds from closing a batch to its plan.",
             buckets=_SECONDS,
             registry=registry,
         )
         self._pods = Counter(
             "tradewind_planned_pods",
-            "Pods of batches, by what the plan has for them.",
+            "Pods in batches, by what became of them in the plan.",
             ["outcome"],
             registry=registry,
         )
         self._failures = Counter(
-            "tradewind_solver_failures", "Plans that the solvers could not better.", registry=registry
+            "tradewind_solver_failures", "Plans for which the solvers failed.", registry=registry
         )
         self._cost = Gauge(
             "tradewind_plan_cost_dollars_per_hour",
-            "Price of the nodes in use after the newest plan.",
+            "Hourly price of all nodes in use after the latest plan.",
             registry=registry,
         )
         self._followed = Counter(
@@ -59,7 +59,7 @@ class PlanMetrics:
         )
         self.binding_seconds = Histogram(
             "tradewind_plan_binding_duration_seconds",
-            "Time from a plan to the last of its bindings.",
+            "Seconds from a plan to the last of its bindings.",
             buckets=_SECONDS,
             registry=registry,
         )
