@@ -153,7 +153,7 @@ def test_json_is_what_the_service_answers(capsys: pytest.CaptureFixture[str]) ->
         pytest.param(["--config", "x", "a/b"], "go with --cluster", id="a configuration for a server"),
         pytest.param(["cart"], '"cart" is not NAMESPACE/POD', id="no namespace"),
         pytest.param(["a/b/c"], '"a/b/c" is not NAMESPACE/POD', id="too many parts"),
-        pytest.param(["--server", "ftp://x", "a/b"], "no answer from ftp://x", id="no such protocol"),
+        pytest.param(["--server", "ftp://x", "a/b"], "is not an address that starts", id="no such protocol"),
         pytest.param(["--server", "http://[", "a/b"], "no answer from http://[", id="no such address"),
     ],
 )

@@ -46,10 +46,10 @@ def add(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     refuse_stdin_twice(options.cluster, options.config)
     parts = Assembly(from_file(options.cluster), options.config)
+    with parts.started():
+        snapshot, pods = parts.cache.snapshot(), parts.cache.all_pods()
     worker = Worker()
     try:
-        with parts.started():
-            snapshot, pods = parts.cache.snapshot(), parts.cache.all_pods()
         for pod in pods:
             hints.read(pod)  # a running planner goes on without such a pod; a file can be put right
         waiting = sum(pod.waiting for pod in pods)

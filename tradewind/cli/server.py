@@ -23,6 +23,8 @@ class _Problem(BaseModel):
 
 
 def fetch_explanation(server: str, namespace: str, name: str, ca_file: Path | None = None) -> Explanation:
+    if not server.startswith(("http://", "https://")):
+        raise TradewindError(f'--server "{server}" is not an address that starts with http:// or https://')
     url = f"{server.rstrip('/')}/explain/{quote(namespace, safe='')}/{quote(name, safe='')}"
     try:
         with urllib3.PoolManager(ca_certs=str(ca_file) if ca_file else None) as pool:

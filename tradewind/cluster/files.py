@@ -110,7 +110,7 @@ def _text(path: Path) -> str:
 def _flatten(path: Path, place: str, data: bytes | msgspec.Raw, listed_kind: str) -> Iterator[_Part]:
     try:
         head = msgspec.json.decode(data, type=_Object)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise ClusterFileError(f"reading {path}{place or ' as JSON'}: {error}") from error
     kind = head.kind or listed_kind
     if head.items is not None:

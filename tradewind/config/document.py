@@ -123,7 +123,7 @@ def read(path: Path) -> Document:
 def parse(text: str) -> Document:
     try:
         data = strict_yaml.load(text)
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, RecursionError) as error:
         raise ConfigurationError(f"not YAML: {error}") from error
     if not isinstance(data, dict):
         raise ConfigurationError("not a YAML mapping with apiVersion and kind")
@@ -202,5 +202,7 @@ def _reasons(error: ValidationError) -> Iterator[str]:
     for detail in error.errors(include_url=False):
         path = ".".join(str(part) for part in detail["loc"])
         message = detail["msg"].removeprefix("Value error, ")
+        if detail["type"] == "extra_forbidden":
+            message = "unknown key"
         shown = "" if isinstance(detail["input"], dict | list) else f" (got {detail['input']!r})"
         yield f"{path}: {message}{shown}" if path else f"{message}{shown}"

@@ -17,6 +17,7 @@ from tradewind.errors import TradewindError
 # kube-scheduler keeps idle connections for 90 s and does not repeat a POST on one that we closed.
 _KEEP_ALIVE_SECONDS = 120
 _SHUTDOWN_SECONDS = 5
+_MAX_PORT = 65_535
 
 _log = logging.getLogger(__name__)
 
@@ -87,7 +88,9 @@ async def attempt(work: Callable[..., None], *arguments: object) -> None:
 
 def _listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    if not 0 <= port <= _MAX_PORT:  # create_server would leave its socket open
+        raise TradewindError(f"port {port} is not within 0 and {_MAX_PORT}; --port chooses another")
     try:
         return socket.create_server((host, port), family=family, backlog=2048)
-    except (OSError, OverflowError) as error:
+    except OSError as error:
         raise TradewindError(f"listening on {host} port {port}: {error}; --port chooses another") from error
