@@ -125,7 +125,7 @@ def test_one_pod_without_a_place_keeps_nobody_waiting_and_is_let_go_in_the_end(
     api.create_all([lost, *(objects.pod(f"x-{number}", held) for number in range(499))])
     nodes = outcomes.bound_nodes(api, held, 499, seconds=90)
     assert "lost" not in nodes
-    outcomes.event(api, held, "lost", "Unplaced", containing="node selector")
+    outcomes.event(api, held, "lost", "Unplaced", containing="node affinity/selector")
     wait_ungated(api, held, "lost")
     outcomes.event(api, held, "lost", "Ungated")
     outcomes.unschedulable(api, held, "lost", "node affinity/selector")
