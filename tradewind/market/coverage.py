@@ -6,7 +6,7 @@ from typing import NamedTuple
 from tradewind.market.quotes import Origin
 
 _NAMES = {
-    Origin.NODE: "from its annotations",
+    Origin.NODE: "from node annotations",
     Origin.TABLE: "from the price table",
     Origin.PROMETHEUS: "from Prometheus",
 }
