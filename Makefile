@@ -3,13 +3,14 @@
 PORT ?= 8888
 ARGS ?=
 IMAGE ?= tradewind:dev
+KUBERNETES ?= 1.34
 BIN := .venv/bin
 
 # The first Python of 3.11 or newer that really starts.
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 
-.PHONY: help run test check fix unit e2e e2e-kind conformance bench bench-quick image chart lock clean
+.PHONY: help run test check fix unit e2e e2e-kind versions conformance bench bench-quick image chart lock clean
 
 help: ## Show what each target does
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,13 +35,18 @@ fix: .venv/dev.stamp ## Format the code and apply ruff's safe fixes
 unit: .venv/dev.stamp ## Unit and property tests
 	$(BIN)/pytest tests $(ARGS)
 
-e2e: .venv/dev.stamp ## e2e tests, and the benchmark in small, on a local control plane (built once, about 10 minutes, then cached)
+e2e: .venv/dev.stamp ## e2e tests, and the benchmark in small, on a local control plane (built once, about 15 minutes, then cached)
 	$(BIN)/python -m e2e.binaries
 	$(BIN)/python -m bench.go_extender
+	-$(BIN)/python -m e2e.karmada_binaries
 	$(BIN)/pytest e2e bench $(ARGS)
 
 e2e-kind: .venv/dev.stamp ## Image and manifests on a kind cluster, and a Deployment placed there (needs Docker and kind)
 	$(BIN)/pytest e2e --kind $(ARGS)
+
+versions: .venv/dev.stamp ## e2e tests on an older Kubernetes (KUBERNETES=1.34, built once like that of `make e2e`)
+	TRADEWIND_KUBERNETES=$(KUBERNETES) $(BIN)/python -m e2e.binaries
+	TRADEWIND_KUBERNETES=$(KUBERNETES) $(BIN)/pytest e2e $(ARGS)
 
 conformance: .venv/dev.stamp ## Kubernetes' own preemption specs with Tradewind, four times (ARGS=--help for others)
 	$(BIN)/python -m e2e.binaries

@@ -10,7 +10,8 @@ from tests.builders import node
 from tradewind.cluster.cache import Cache
 from tradewind.cluster.objects import Node, read_node
 from tradewind.market.market import Market
-from tradewind.market.table import PriceTable, csv_rows
+from tradewind.market.rows import csv_rows
+from tradewind.market.table import PriceTable
 
 _TYPES = [f"m{generation}.{size}" for generation in range(4, 8) for size in ("large", "xlarge", "2xlarge")]
 _TABLE = "instance_type,capacity_type,interruption_rate\n" + "".join(f"{name},spot,0.1\n" for name in _TYPES)

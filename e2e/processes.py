@@ -20,6 +20,7 @@ import urllib3
 _REAPER = Path(__file__).with_name("reaper.py")
 # Below the range from which Linux and macOS take the ports of outgoing connections.
 _PORTS = range(20_000, 32_000)
+_given: set[int] = set()
 _SECONDS_BETWEEN_PROBES = 0.05
 _HEALTHY = "200"
 
@@ -165,8 +166,12 @@ class Workspace:
 
 
 def free_port() -> int:
+    """Never the same twice: what asked for one may not have bound it yet."""
     for port in random.sample(_PORTS, len(_PORTS)):
+        if port in _given:
+            continue
         with socket.socket() as probe, contextlib.suppress(OSError):
             probe.bind(("127.0.0.1", port))
+            _given.add(port)
             return port
     raise NotStartedError(f"no port of {_PORTS} is free on 127.0.0.1")

@@ -159,6 +159,14 @@ class Prometheus:
         found: list[Any] = answer["data"]["result"]
         return found
 
+    def query_range(self, text: str, start: float, end: float, step: float) -> list[Any]:
+        """What it would have answered every `step` seconds."""
+        fields = {"query": text, "start": f"{start}", "end": f"{end}", "step": f"{step}"}
+        answer = urllib3.request("GET", f"{self.url}/api/v1/query_range", fields=fields).json()
+        assert answer["status"] == "success", f"{text}: {answer}"
+        found: list[Any] = answer["data"]["result"]
+        return found
+
     def rules(self) -> list[Any]:
         groups = urllib3.request("GET", f"{self.url}/api/v1/rules").json()["data"]["groups"]
         return [rule for group in groups for rule in group["rules"]]

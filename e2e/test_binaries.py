@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from e2e import binaries, toolchain
-from e2e.binaries import KUBERNETES, PACKAGES
+from e2e.binaries import OLDER, PACKAGES, kubernetes
 
 
 @pytest.fixture(autouse=True)
@@ -15,6 +15,7 @@ def elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv("TRADEWIND_CONTROLPLANE_CACHE", raising=False)
+    monkeypatch.delenv("TRADEWIND_KUBERNETES", raising=False)
 
     def refuse(*_: object, **__: object) -> None:
         raise toolchain.BuildError("built")
@@ -25,7 +26,7 @@ def elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def _programs(directory: Path, *, without: str = "", **versions: str) -> Path:
     directory.mkdir(parents=True)
     for name in PACKAGES.keys() - {without}:
-        said = versions.get(name.replace("-", "_"), f"Kubernetes {KUBERNETES}")
+        said = versions.get(name.replace("-", "_"), f"Kubernetes {kubernetes()}")
         (directory / name).write_text(f"#!/bin/sh\necho '{said}'\n")
         (directory / name).chmod(0o755)
     return directory
@@ -90,6 +91,35 @@ def test_control_plane_can_be_kept_while_all_else_is_built_anew(
     built = _programs(lock.with_name(lock.name.removesuffix(".lock")))
     assert binaries.find().kubectl == built / "kubectl"
     assert binaries.cache_directory() == tmp_path / "cache" / "tradewind"
+
+
+@pytest.mark.parametrize("minor", OLDER)
+def test_an_older_kubernetes_has_a_directory_of_its_own(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, minor: str
+) -> None:
+    newest = kubernetes()
+    monkeypatch.setenv("TRADEWIND_KUBERNETES", minor)
+    assert kubernetes().startswith(f"v{minor}.")
+    with pytest.raises(toolchain.BuildError, match="built"):
+        binaries.find()
+    (lock,) = (tmp_path / "cache" / "tradewind").iterdir()
+    built = _programs(lock.with_name(lock.name.removesuffix(".lock")))
+    assert binaries.find().kubectl == built / "kubectl"
+    assert binaries.find().minor() == int(minor.split(".")[1])
+    monkeypatch.delenv("TRADEWIND_KUBERNETES")
+    assert kubernetes() == newest
+    with pytest.raises(toolchain.BuildError, match="built"):
+        binaries.find()
+
+
+def test_a_version_that_is_not_pinned_is_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TRADEWIND_KUBERNETES", "1.2")
+    assert binaries.main() == 1
+    assert capsys.readouterr().err == (
+        f"TRADEWIND_KUBERNETES is 1.2: expected {', '.join(OLDER)}, or nothing for the newest\n"
+    )
 
 
 def test_failed_build_ends_the_command_with_its_message(capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,7 +12,7 @@ import pytest
 from e2e import fake, manifests
 from e2e.api import Api, ApiError
 from e2e.plane import ControlPlane
-from tradewind.market.table import csv_rows
+from tradewind.market.rows import csv_rows
 
 _CONFIG_MAP = f"/api/v1/namespaces/{manifests.NAMESPACE}/configmaps/tradewind-prices"
 

@@ -98,14 +98,19 @@ class Tradewind(Service):
         name: str = "tradewind",
         environment: Mapping[str, str] | None = None,
         switches: Sequence[str] = (),
+        explains: bool = True,
     ) -> None:
-        port = free_port()
+        """`explains` on a port of its own; the version before did not."""
+        port, explain_port = free_port(), free_port()
+        self.explain = f"http://127.0.0.1:{explain_port}"
         self.url = f"{'https' if tls else 'http'}://127.0.0.1:{port}"
         super().__init__(
             workspace,
             "serve",
             name,
-            flags={"--port": port, "--kubeconfig": kubeconfig} | _tls_flags(tls),
+            flags={"--port": port, "--kubeconfig": kubeconfig}
+            | ({"--explain-port": explain_port} if explains else {})
+            | _tls_flags(tls),
             settings=settings,
             environment=environment,
             switches=switches,
@@ -123,6 +128,7 @@ class Planner(Service):
         settings: Mapping[str, Any] | None = None,
         name: str = "planner",
         lease_seconds: float = 3.0,
+        environment: Mapping[str, str] | None = None,
         switches: Sequence[str] = (),
     ) -> None:
         super().__init__(
@@ -132,7 +138,7 @@ class Planner(Service):
             switches=switches,
             flags={"--kubeconfig": kubeconfig, "--lease-seconds": lease_seconds},
             settings=settings,
-            environment={"POD_NAME": name},
+            environment={"POD_NAME": name, **(environment or {})},
         )
 
     def wait_leading(self) -> None:

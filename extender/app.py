@@ -14,12 +14,15 @@ from tradewind.cluster.cache import Cache
 from tradewind.explain.decisions import Decisions
 from tradewind.explain.explanation import Explanation, explain
 from tradewind.explain.origins import with_origins
+from tradewind.explain.standing import is_static, standing
 from tradewind.market.quotes import Origins
+from tradewind.page.docs import add_docs
 from tradewind.version import VERSION
 
 _NOT_ASKED = (
     "kube-scheduler did not ask this Tradewind about pod {pod}, or so long ago that it is forgotten; "
-    "where there are several replicas, another one may know"
+    "where there are several replicas, another one may know, and 'tradewind explain {pod} --cluster FILE' "
+    "says where it would go by the output of 'kubectl get nodes,pods,namespaces -A -o json'"
 )
 
 
@@ -36,9 +39,11 @@ class App(FastAPI):
             version=VERSION,
             description="Price- and risk-aware placement for kube-scheduler. "
             "POST /filter and POST /prioritize speak the scheduler extender protocol.",
+            docs_url=None,  # would load from a CDN
             redoc_url=None,
         )
         self.posts: dict[str, Endpoint] = {}
+        add_docs(self, self.posts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         post = self.posts.get(scope["path"]) if scope.get("method") == "POST" else None
@@ -111,7 +116,16 @@ def add_explain(
     async def show_explanation(namespace: str, pod: str) -> Explanation:
         decision = decisions.find(namespace, pod)
         if decision is None:
-            raise HTTPException(404, _NOT_ASKED.format(pod=f"{namespace}/{pod}"))
+            raise HTTPException(404, _not_asked(cache, f"{namespace}/{pod}"))
         known = cache.pods([decision.uid])
         told = explain(f"{namespace}/{pod}", decision, known[0] if known else None)
         return with_origins(told, origins_of) if origins_of else told
+
+
+def _not_asked(cache: Cache, named: str) -> str:
+    """With what the pod is, where that is why nobody asked."""
+    found = next((pod for pod in cache.all_pods() if str(pod) == named), None)
+    told = [*standing(found)] if found else []
+    if found and is_static(found):
+        return " ".join(told)
+    return " ".join([*told, _NOT_ASKED.format(pod=named)])

@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 from cachetools import TTLCache
 
+from extender.ledger import Ledger
 from extender.metrics import ExtenderMetrics
 from extender.protocol import Request
 from scoring.policy import Verdict
@@ -64,8 +65,9 @@ class View(NamedTuple):
 
 
 class Lookup:
-    def __init__(self, cache: Cache, metrics: ExtenderMetrics) -> None:
+    def __init__(self, cache: Cache, metrics: ExtenderMetrics, ledger: Ledger) -> None:
         self._cache = cache
+        self._ledger = ledger
         self._metrics = metrics
         self._waited: TTLCache[str, None] = TTLCache(4096, ttl=_UNKNOWN_NODE_MEMORY_SECONDS)
         self._view: View | None = None
@@ -79,6 +81,8 @@ class Lookup:
             found = find(request.names, snapshot.nodes.cluster.table)
         if found.unknown:
             self._check([request.names[index] for index in found.unknown], waited=waited)
+        if self._ledger:
+            snapshot = self._ledger.view(snapshot, request.pod)
         nodes = snapshot.nodes.take(found.rows)
         self._view = View(request, found, nodes, time.monotonic() + _VIEW_SECONDS)
         return self._view

@@ -29,6 +29,9 @@ class ExtenderMetrics:
             "outcome",
         )
         self.bindings = self._counter("bindings", "Pods bound for kube-scheduler, by outcome.", "outcome")
+        self.explain_requests = self._counter(
+            "explain_requests", "Requests to the exposed port of explain, by outcome.", "outcome"
+        )
         self.certificate_reloads = self._counter(
             "certificate_reloads", "Certificate reloads, by result.", "result"
         )

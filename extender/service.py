@@ -3,12 +3,11 @@
 import asyncio
 import contextlib
 import gc
-import ssl
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from dataclasses import dataclass
 
 import uvloop
-from fastapi import FastAPI
+from starlette.types import ASGIApp
 
 from extender.app import App, add_explain, add_verbs
 from extender.bind import Binder
@@ -19,14 +18,29 @@ from extender.verbs import Verbs
 from tradewind.explain.decisions import Decisions
 from tradewind.kube.client import Client
 from tradewind.kube.leader import Leader
+from tradewind.kube.reviews import Reviews
 from tradewind.market.karpenter import interrupted_by_events
 from tradewind.market.learning import LEASE, MarketLearning
+from tradewind.page.app import add_page
 from tradewind.runtime import identity
 from tradewind.runtime.assembly import Assembly
+from tradewind.runtime.guard import LoopbackGuard, TokenGuard
 from tradewind.runtime.probes import add_probes
-from tradewind.runtime.server import Server, attempt, serve
+from tradewind.runtime.server import Server, attempt, serve, serving_apart
 
 _LEARN_INTERVAL_SECONDS = 1.0
+_LOOPBACK = "127.0.0.1"
+# What a role must let people get, for all that the port shows.
+EXPLAIN_PATH = "/explain"
+
+
+@dataclass(frozen=True)
+class Exposure:
+    """Where people on the network may ask, with a bearer token."""
+
+    host: str
+    port: int
+    certificates: Certificates
 
 
 @dataclass(frozen=True)
@@ -35,13 +49,16 @@ class Options:
     port: int
     probe_host: str
     probe_port: int | None  # None: probes and metrics are on `port` too
+    explain_port: int  # on loopback
     certificates: Certificates | None
     max_body_bytes: int
     decisions: int  # how many are kept for people who ask why
     decision_age_seconds: float
     bind: bool = False
     learn: bool = False
-    welcome: Callable[[str, str], str] = "Tradewind serves on {}".format  # of the verbs' URL and the probes'
+    exposure: Exposure | None = None
+    # Of the URLs of the verbs, the probes and explain.
+    welcome: Callable[[str, str, str], str] = "Tradewind serves on {}".format
 
 
 class Service:
@@ -51,32 +68,53 @@ class Service:
         self._parts = parts
         self._metrics = ExtenderMetrics(parts.registry)
         self._policy_of = parts.settings.policy_of
+        self._decisions = Decisions(options.decisions, options.decision_age_seconds)
         self._tls = RotatingTls(options.certificates, self._metrics) if options.certificates else None
+        exposed = options.exposure
+        self._exposed_tls = RotatingTls(exposed.certificates, self._metrics) if exposed else None
         self._servers: list[Server] = []
+        self._people: list[Server] = []
 
     def run(self) -> None:
         """Serve until SIGINT or SIGTERM; raise TradewindError for a port or a cluster that cannot be used."""
         with contextlib.ExitStack() as cleanup:
-            for app, host, port, context in self._apps():
-                server = Server(app, host, port, context, DirectProtocol)
-                cleanup.callback(server.socket.close)
-                self._servers.append(server)
+            for servers, listening in ((self._servers, self._listen()), (self._people, self._listen_apart())):
+                for server in listening:
+                    cleanup.callback(server.socket.close)
+                    servers.append(server)
             cleanup.enter_context(self._parts.started())
             gc.freeze()  # a look at all that the imports left takes 80 ms, in which nothing is answered
+            cleanup.enter_context(serving_apart(self._people))
             uvloop.run(self._run())
 
-    def _apps(self) -> Iterator[tuple[FastAPI, str, int, ssl.SSLContext | None]]:
+    def _listen(self) -> Iterator[Server]:
+        """For kube-scheduler, and for probes and Prometheus."""
+        options = self._options
         verbs = App()
-        binder = self._binder() if self._options.bind else None
-        decisions = Decisions(self._options.decisions, self._options.decision_age_seconds)
-        answers = Verbs(self._parts, self._policy_of, self._metrics, binder, decisions)
-        add_verbs(verbs, answers, self._options.max_body_bytes)
-        probes = verbs if self._options.probe_port is None else App()
+        binder = self._binder() if options.bind else None
+        answers = Verbs(self._parts, self._policy_of, self._metrics, binder, self._decisions)
+        add_verbs(verbs, answers, options.max_body_bytes)
+        probes = verbs if options.probe_port is None else App()
         add_probes(probes, self._parts, self._parts.registry, self._parts.feed.observe)
-        add_explain(probes, decisions, self._parts.cache, self._parts.market.origins)
-        yield verbs, self._options.host, self._options.port, self._tls.context if self._tls else None
-        if self._options.probe_port is not None:
-            yield probes, self._options.probe_host, self._options.probe_port, None
+        context = self._tls.context if self._tls else None
+        yield Server(verbs, options.host, options.port, context, DirectProtocol)
+        if options.probe_port is not None:
+            yield Server(probes, options.probe_host, options.probe_port, flag="--probe-port")
+
+    def _listen_apart(self) -> Iterator[Server]:
+        """For people: never on a port that is open to all, unless a guard asks who they are."""
+        app = App()
+        add_explain(app, self._decisions, self._parts.cache, self._parts.market.origins)
+        add_page(app, self._parts, self._decisions)
+        yield Server(LoopbackGuard(app), _LOOPBACK, self._options.explain_port, flag="--explain-port")
+        exposed = self._options.exposure
+        if exposed is not None and self._exposed_tls is not None:
+            context = self._exposed_tls.context
+            yield Server(self._guarded(app), exposed.host, exposed.port, context, flag="--expose-port")
+
+    def _guarded(self, app: ASGIApp) -> TokenGuard:
+        reviews = Reviews(Client(self._parts.api("--expose-port")))
+        return TokenGuard(app, reviews, EXPLAIN_PATH, self._metrics.explain_requests)
 
     def _binder(self) -> Binder:
         return Binder(self._parts.cache, Client(self._parts.api("--bind")), self._policy_of, self._metrics)
@@ -108,14 +146,19 @@ class Service:
             await serve(
                 self._servers,
                 self._background(learning),
-                self._options.welcome(self._servers[0].url, self._servers[-1].url),
+                self._options.welcome(self._servers[0].url, self._servers[-1].url, self._people[0].url),
             )
 
     def _background(self, learning: MarketLearning | None) -> Iterator[Coroutine[None, None, None]]:
-        yield self._parts.follow_files(self._tls.refresh if self._tls else lambda: None)
+        yield self._parts.follow_files(self._refresh_certificates)
         yield self._parts.follow_prices()
         if learning is not None:
             yield self._learn(learning)
+
+    def _refresh_certificates(self) -> None:
+        for tls in (self._tls, self._exposed_tls):
+            if tls is not None:
+                tls.refresh()
 
     async def _learn(self, learning: MarketLearning) -> None:
         while True:

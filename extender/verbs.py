@@ -11,20 +11,23 @@ from numpy.typing import NDArray
 
 from extender import protocol
 from extender.bind import Binder
+from extender.ledger import Ledger, matters
 from extender.lookup import Lookup, View
 from extender.metrics import ExtenderMetrics
 from extender.preempt import choose
 from extender.protocol import PreemptRequest, Request
 from extender.verb import Answer, ClusterState, Context, Counted, Verb, record_later
-from scoring.policy import Policy, weighted_sum
+from scoring.policy import Policy, hinted, weighted_sum
 from scoring.ranking import levels
 from tradewind.cluster.objects import Pod
 from tradewind.errors import RequestError
 from tradewind.explain.decisions import Decisions
 from tradewind.planner.boost import boosted, fresh_plan, planned_row, with_plan
+from tradewind.planner.gang_room import GangRoom, WholeGangFits, with_gang
 
 UNKNOWN_NODE = "node(s) were not known to Tradewind yet"
 REFUSED_NODE = "node(s) refused the pod when it was about to be bound"
+OTHER_NODE = "node(s) weren't the best for a pod whose place other pods depend on"
 
 _log = logging.getLogger(__name__)
 
@@ -41,8 +44,9 @@ class Verbs:
         decisions: Decisions | None = None,
     ) -> None:
         context = Context(cluster, policy_of, metrics, decisions)
-        requests = _Requests(cluster, metrics)
-        self.filter = FilterVerb(context, requests, binder)
+        ledger = Ledger()
+        requests = _Requests(cluster, metrics, ledger)
+        self.filter = FilterVerb(context, requests, binder, ledger)
         self.prioritize = PrioritizeVerb(context, requests)
         self.preempt = PreemptVerb(context)
         self.bind = BindVerb(context, binder) if binder else None
@@ -51,8 +55,8 @@ class Verbs:
 class _Requests:
     """What filter and prioritize remember of the last request, which the next one mostly repeats."""
 
-    def __init__(self, cluster: ClusterState, metrics: ExtenderMetrics) -> None:
-        self.lookup = Lookup(cluster.cache, metrics)
+    def __init__(self, cluster: ClusterState, metrics: ExtenderMetrics, ledger: Ledger) -> None:
+        self.lookup = Lookup(cluster.cache, metrics, ledger)
         self._newest: tuple[bytes, Request] | None = None  # as it came, and as it was read
 
     def decode(self, body: bytes) -> Request:
@@ -81,18 +85,25 @@ class FilterVerb(_NodeVerb):
     # A malformed request gets an Error, which kube-scheduler reads as ours, not as "no node fits".
     malformed_status = HTTPStatus.OK
 
-    def __init__(self, context: Context, requests: _Requests, binder: Binder | None) -> None:
+    def __init__(self, context: Context, requests: _Requests, binder: Binder | None, ledger: Ledger) -> None:
         super().__init__(context, requests)
         self._binder = binder
+        self._ledger = ledger
+        self._gang_room = GangRoom(context.policy_of)
 
     def decide(self, request: Request, *, waited: bool) -> bytes:
-        found, nodes = self._requests.lookup.fresh(request, waited=waited)[1:3]
+        view = self._requests.lookup.fresh(request, waited=waited)
+        found, nodes = view.found, view.nodes
         plan = fresh_plan(request.pod)
         policy = with_plan(self._context.policy_of(request.pod), plan)
+        if request.pod.gang and not (plan and plan.strict):
+            policy = with_gang(policy, request.pod, self._gang_room)
         verdict = policy.filter(request.pod, nodes)
         failed = {request.names[index]: UNKNOWN_NODE for index in found.unknown}
         unresolvable: dict[str, str] = {}
         kept = self._spare_refused(request, found.kept(verdict), unresolvable)
+        if hinted(request.pod, nodes) and matters(request.pod, nodes.cluster.roster):
+            kept = self._send(request, view, policy, kept, unresolvable)
         if (decisions := self._context.decisions) is not None:
             filtered = partial(decisions.filtered, request.pod, policy, nodes, verdict)
             record_later(partial(filtered, apart=failed | unresolvable, plan=plan))
@@ -117,6 +128,29 @@ class FilterVerb(_NodeVerb):
             return kept
         unresolvable.update((request.names[i], REFUSED_NODE) for i in kept if request.names[i] in refused)
         return others
+
+    def _send(
+        self,
+        request: Request,
+        view: View,
+        policy: Policy,
+        kept: Sequence[int],
+        unresolvable: dict[str, str],
+    ) -> Sequence[int]:
+        """To one node, the best: others must know where the pod will be before the watch brings it."""
+        pod, nodes = request.pod, view.nodes
+        if not kept:
+            self._ledger.drop(pod)
+            return kept
+        rows = np.flatnonzero(np.isin(view.found.known, kept))
+        best = int(rows[np.argmax(policy.total(pod, nodes.take(rows)))])
+        chosen = int(view.found.known[best])
+        self._ledger.send(pod, request.names[chosen])
+        for rule in policy.filters:
+            if isinstance(rule, WholeGangFits):
+                self._ledger.reserve(pod, rule.others(pod, request.names[chosen], nodes))
+        unresolvable.update((request.names[index], OTHER_NODE) for index in kept if index != chosen)
+        return [chosen]
 
 
 class PrioritizeVerb(_NodeVerb):

@@ -6,4 +6,14 @@ in docs/adr/ works out an example.
 
 from typing import Literal
 
+from scoring.rules import Scores, uniform
+
 Formula = Literal["intended", "literal"]
+
+
+def scaled(values: Scores) -> Scores:
+    """To 0..1, from the smallest of them to the largest; 1/2 where all are equal."""
+    if not values.size:
+        return values
+    least, most = float(values.min()), float(values.max())
+    return (values - least) / (most - least) if most > least else uniform(values.size, 0.5)

@@ -5,11 +5,13 @@ pods with volumes, resource claims or needs of features that nodes declare, and 
 nominated for a node as if it were there.
 """
 
+from collections.abc import Iterable
+
 from scoring.filters.host_ports import HostPorts
 from scoring.filters.node_affinity import NodeAffinity
 from scoring.filters.pod_affinity import PodAffinity
 from scoring.filters.pod_anti_affinity import PodAntiAffinity
-from scoring.filters.resources import KubeResources
+from scoring.filters.resources import KubeResources, Resources
 from scoring.filters.taints import Taints
 from scoring.filters.topology_spread import TopologySpread
 from scoring.filters.unschedulable import Unschedulable
@@ -25,3 +27,14 @@ IN_TREE: tuple[type[Filter], ...] = (
     PodAffinity,
     PodAntiAffinity,
 )
+
+_RULES: tuple[Filter, ...] = tuple(rule() for rule in IN_TREE)
+
+
+def in_tree(ours: Iterable[Filter]) -> tuple[Filter, ...]:
+    """The rules as a cluster has them whose `ours` are these: resources that ours ignore, it ignores too."""
+    resources = next((rule for rule in ours if isinstance(rule, Resources)), None)
+    if resources is None or not (resources.ignored_resources or resources.ignored_resource_groups):
+        return _RULES
+    ignoring = KubeResources(resources.ignored_resources, resources.ignored_resource_groups)
+    return tuple(ignoring if isinstance(rule, KubeResources) else rule for rule in _RULES)

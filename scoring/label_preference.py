@@ -1,4 +1,4 @@
-"""Node labels that a pod requires or prefers by an annotation."""
+"""Node labels that a pod requires or prefers by an annotation or a label of its own."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -17,9 +17,10 @@ Strictness = Literal["required", "preferred"]
 class LabelPreference:
     """The node has what the pod asks for: as a filter where that is required, as a score where preferred.
 
-    The pod's annotation holds one or more alternatives, separated by commas, and the same annotation with
-    `-policy` appended may say required or preferred. Of the `labels`, the first that a node carries tells
-    what it has; case does not matter. To a pod that asks for nothing all nodes are equal.
+    The pod's annotation, or else its label of the same key, holds one or more alternatives, separated by
+    commas (which only an annotation may hold), and the same key with `-policy` appended may say required or
+    preferred. Of the `labels`, the first that a node carries tells what it has; case does not matter. To a
+    pod that asks for nothing all nodes are equal.
     """
 
     annotation: ClassVar[str]  # without its prefix
@@ -39,15 +40,19 @@ class LabelPreference:
         return self._having(wanted, nodes).astype(np.float64) if wanted else uniform(len(nodes), 1.0)
 
     def _wanted(self, pod: Pod) -> frozenset[str]:
-        text = pod.annotations.get(ANNOTATION_PREFIX + self.annotation)
+        text = _asked(pod, ANNOTATION_PREFIX + self.annotation)
         return _alternatives(text) if text else frozenset()
 
     def _policy_of(self, pod: Pod) -> str:
-        own = pod.annotations.get(f"{ANNOTATION_PREFIX}{self.annotation}-policy", "").strip().lower()
+        own = _asked(pod, f"{ANNOTATION_PREFIX}{self.annotation}-policy").strip().lower()
         return own if own in {"required", "preferred"} else self.policy
 
     def _having(self, wanted: frozenset[str], nodes: Nodes) -> Mask:
         return nodes.cluster.table.derived(_having, self.labels, wanted).take(nodes.rows)
+
+
+def _asked(pod: Pod, key: str) -> str:
+    return pod.annotations.get(key) or pod.labels.get(key, "")
 
 
 def _having(table: NodeTable, labels: tuple[str, ...], wanted: frozenset[str]) -> Mask:

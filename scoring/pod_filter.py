@@ -50,6 +50,9 @@ class Relations(Protocol):
     def cap(self, codes: Rows, existing: Amounts, classes: Iterable[int], max_pods: int) -> None:
         """At most so many pods of these classes, and `existing` ones, in a domain; none outside of all."""
 
+    def choose(self, name: str, classes: Iterable[int], max_pods: int) -> None:
+        """At most so many pods of these classes, which are alternatives of that name, have a place at all."""
+
     def keep_durable(
         self, classes: Iterable[int], *, durable: int, total: int, required: Sequence[int]
     ) -> None:

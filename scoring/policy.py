@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from scoring.rules import Filter, Mask, Scorer, Scores, all_nodes
+from scoring.rules import Filter, Hint, Mask, Scorer, Scores, all_nodes
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Nodes
 from tradewind.cluster.table import Rows
@@ -39,10 +40,14 @@ class Policy:
     scorers: tuple[tuple[Scorer, float], ...]  # with their weights
     workload_class: str = "default"
 
+    @cached_property
+    def _without_hints(self) -> tuple[Filter, ...]:
+        return tuple(rule for rule in self.filters if not isinstance(rule, Hint))
+
     def filter(self, pod: Pod, nodes: Nodes) -> Verdict:
         feasible = silent = all_nodes(len(nodes))
         rejections = []
-        for rule in self.filters:
+        for rule in self.filters if hinted(pod, nodes) else self._without_hints:
             passed = rule.feasible(pod, nodes)
             if passed is silent or np.count_nonzero(passed) == passed.size:
                 continue
@@ -59,6 +64,11 @@ class Policy:
 
     def total(self, pod: Pod, nodes: Nodes) -> Scores:
         return weighted_sum(self.terms(pod, nodes), len(nodes))
+
+
+def hinted(pod: Pod, nodes: Nodes) -> bool:
+    """Whether any hint, its own or that of another pod, may speak of the pod; no other pod pays for hints."""
+    return bool(pod.annotations or pod.gang or nodes.cluster.roster.reaching)
 
 
 def weighted_sum(terms: Iterable[WeightedScores], count: int) -> Scores:

@@ -2,15 +2,26 @@
 
 from typing import NamedTuple
 
+from scoring.filters.beside import Beside
+from scoring.filters.conflicts import Conflicts
 from scoring.filters.disk_type import DiskType
 from scoring.filters.durable_floor import DurableFloor
+from scoring.filters.gang import Gang
+from scoring.filters.hinted_labels import HintedLabels
+from scoring.filters.hinted_node import HintedNode
 from scoring.filters.limits import Limits
+from scoring.filters.max_per_zone import MaxPerZone
+from scoring.filters.min_available import MinAvailable
 from scoring.filters.network_type import NetworkType
+from scoring.filters.one_per_node import OnePerNode
 from scoring.filters.pod_affinity import PodAffinity
 from scoring.filters.pod_anti_affinity import PodAntiAffinity
+from scoring.filters.replaces import Replaces
 from scoring.filters.resources import Resources
+from scoring.filters.xor import Xor
 from scoring.rules import Filter, Scorer
 from scoring.scorers.equivalence import Equivalence
+from scoring.scorers.guide import GuideScore
 from scoring.scorers.price import Price
 from scoring.scorers.resource_fit import ResourceFit
 from scoring.scorers.stability import Stability
@@ -31,6 +42,16 @@ FILTERS: tuple[type[Filter], ...] = (
     PodAffinity,
     PodAntiAffinity,
     DurableFloor,
+    MinAvailable,
+    HintedNode,
+    HintedLabels,
+    Conflicts,
+    OnePerNode,
+    MaxPerZone,
+    Beside,
+    Replaces,
+    Xor,
+    Gang,
 )
 
 SCORERS: tuple[WeightedScorer, ...] = (
@@ -41,4 +62,5 @@ SCORERS: tuple[WeightedScorer, ...] = (
     WeightedScorer("epsilon", Stability, 1.0),
     WeightedScorer("zeta", WorkloadPriority, 1.0),
     WeightedScorer("eta", Equivalence, 0.5),
+    WeightedScorer("theta", GuideScore, 3.0),
 )

@@ -55,6 +55,12 @@ class ResourceFilter(ABC):
         """(N,) what is left on the account."""
 
 
+class Hint:
+    """Of a filter that means nothing to a pod without annotations and gang, unless a hint of another speaks
+    of it: `Policy` asks it about no other pods, so that these cost nothing.
+    """
+
+
 class Scorer(Protocol):
     """How good each node is for the pod: (N,) in [0, 1], higher is better; the answer may be shared too."""
 
@@ -67,6 +73,12 @@ class Scorer(Protocol):
 def all_nodes(count: int) -> Mask:
     """(N,) the answer of a filter that rejects none of `count` nodes: always the same mask."""
     return frozen(np.ones(count, np.bool_))
+
+
+@lru_cache(maxsize=64)
+def no_nodes(count: int) -> Mask:
+    """(N,) the answer of a filter that rejects all of `count` nodes."""
+    return frozen(np.zeros(count, np.bool_))
 
 
 @lru_cache(maxsize=64)

@@ -62,7 +62,7 @@ def _placing(plane: ControlPlane, api: Api, way: Way) -> Iterator[None]:
     plane.start_scheduler(scheduler.configuration(extenders=[entry]))
     if way.planned:
         fake.create_namespace(api, manifests.NAMESPACE)
-        for obj in manifests.hold():
+        for obj in manifests.hold(plane):
             api.create(obj)
         planner = Planner(plane.workspace, plane.kubeconfig, settings=way.settings)
         planner.wait_leading()

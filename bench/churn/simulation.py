@@ -22,6 +22,8 @@ from tradewind.cluster.objects import Pod, read_node, read_pod
 from tradewind.config.classes import Policies
 from tradewind.market.market import Market
 from tradewind.planner.planner import plan
+from tradewind.planner.standing.programme import Programme
+from tradewind.planner.standing.standing import StandingPlan
 from tradewind.planner.worker import Worker
 
 _PRIORITIES = {"critical": CRITICAL_PRIORITY, "batch": -10}
@@ -53,6 +55,23 @@ def scored(policies: Policies) -> Place:
                 chosen[pod.uid] = name
                 cache.apply_pod(msgspec.structs.replace(pod, node_name=name))
         return chosen
+
+    return place
+
+
+def guided(policies: Policies, window_seconds: float, solve_seconds: float) -> Place:
+    """Scores with the guide of a standing plan that is solved anew each `solve_seconds` of the simulation."""
+    plan = StandingPlan(solve_seconds, Programme().solve)
+    inner, windows, solved_at = scored(policies), itertools.count(), -np.inf
+
+    def place(cache: Cache, pods: Sequence[Pod]) -> dict[str, str]:
+        nonlocal solved_at
+        now = next(windows) * window_seconds
+        if now - solved_at >= solve_seconds:
+            solved_at = now
+            found = plan.run(*cache.state(), policies.of, now)
+            cache.follow_guide(found.guide if found else None)
+        return inner(cache, pods)
 
     return place
 

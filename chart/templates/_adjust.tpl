@@ -22,6 +22,8 @@ values alone, and print nothing.
   {{- $_ := set $object.data "tradewind.yaml" (toYaml (merge $head $values.config)) -}}
 {{- else if and (eq $object.kind "Service") (hasKey $object.spec "clusterIP") -}}
   {{- $_ := set $object.spec "clusterIP" $values.clusterIP -}}
+{{- else if and (hasPrefix "MutatingAdmissionPolicy" $object.kind) (index $values.components "hold-v1beta1") -}}
+  {{- $_ := set $object "apiVersion" "admissionregistration.k8s.io/v1beta1" -}}
 {{- end -}}
 {{- end -}}
 

@@ -59,11 +59,14 @@ def test_files_are_what_kustomize_makes_now(kubectl: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("component", [None, *COMPONENTS])
+@pytest.mark.parametrize(
+    "components",
+    [[], *([name] for name in COMPONENTS), ["hold", "hold-v1beta1"], ["market", "price-refresh"]],
+    ids="+".join,
+)
 def test_the_chart_installs_what_the_manifests_install(
-    helm: Path, kubectl: Path, *, mode: str, component: str | None
+    helm: Path, kubectl: Path, *, mode: str, components: list[str]
 ) -> None:
-    components = [component] if component else []
     expected = by_name(kustomized(kubectl, mode, components))
     values = {"mode": mode, "createNamespace": True, "components": dict.fromkeys(components, True)}
     assert rendered(helm, values) == expected
@@ -197,9 +200,11 @@ def test_wrong_values_are_refused(helm: Path, values: dict[str, Any], said: str)
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_the_api_server_takes_all_of_it(helm: Path, shell: Shell, api: Api, mode: str) -> None:
+def test_the_api_server_takes_all_of_it(
+    helm: Path, shell: Shell, api: Api, plane: ControlPlane, mode: str
+) -> None:
     """Without a warning, in a namespace of another name. The operator of Prometheus would bring its types."""
-    components = dict.fromkeys([name for name in COMPONENTS if name != "monitoring"], True)
+    components = dict.fromkeys(COMPONENTS, True) | {"monitoring": False, "hold-v1beta1": plane.beta_policies}
     namespace = fake.add_namespace(api, "chart")
     try:
         objects = rendered(helm, {"mode": mode, "components": components}, namespace)

@@ -49,11 +49,17 @@ def test_component_switches_the_service(
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
-def test_protect_floor_switches_the_planner(plane: ControlPlane, tmp_path: Path, overlay: str) -> None:
-    objects = rendered(plane, tmp_path, overlay, "protect-floor")
+@pytest.mark.parametrize(
+    ("component", "variable"),
+    [("protect-floor", "TRADEWIND_PROTECT_FLOOR"), ("evict", "TRADEWIND_EVICT")],
+)
+def test_component_switches_the_planner(
+    plane: ControlPlane, tmp_path: Path, *, overlay: str, component: str, variable: str
+) -> None:
+    objects = rendered(plane, tmp_path, overlay, component)
     (planner,) = named(objects, "Deployment", "tradewind-planner")
     (container,) = planner["spec"]["template"]["spec"]["containers"]
-    assert {"name": "TRADEWIND_PROTECT_FLOOR", "value": "true"} in container["env"]
+    assert {"name": variable, "value": "true"} in container["env"]
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
@@ -86,6 +92,31 @@ def test_market_mounts_prices_and_credentials_where_there_are_any(
         mounted = {mount["name"]: mount["mountPath"] for mount in ours["volumeMounts"]}
         assert mounted["prices"] == "/etc/tradewind-prices"
         assert mounted["prometheus"] == "/etc/tradewind-prometheus"
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_explain_is_exposed_where_its_service_leads(
+    plane: ControlPlane, tmp_path: Path, overlay: str
+) -> None:
+    objects = rendered(plane, tmp_path, overlay, "explain")
+    (deployment,) = named(objects, "Deployment", "tradewind")
+    spec = deployment["spec"]["template"]["spec"]
+    (ours,) = [
+        each
+        for each in (*spec["containers"], *spec.get("initContainers", []))
+        if each["image"].startswith("tradewind:")
+    ]
+    environment = {entry["name"]: entry.get("value") for entry in ours["env"]}
+    (service,) = named(objects, "Service", "tradewind-explain")
+    (policy,) = named(objects, "NetworkPolicy", "tradewind-explain")
+    port = int(environment["TRADEWIND_EXPOSE_PORT"] or 0)
+    assert service["spec"]["ports"][0]["targetPort"] == port
+    assert policy["spec"]["ingress"] == [{"ports": [{"port": port}]}]
+    mounted = {mount["name"]: mount["mountPath"] for mount in ours["volumeMounts"]}
+    for variable, file in (("CERT_FILE", "tls.crt"), ("PRIVATE_KEY_FILE", "tls.key")):
+        assert environment[f"TRADEWIND_EXPOSE_{variable}"] == f"{mounted['explain-tls']}/{file}"
+    (reader,) = named(objects, "ClusterRole", "tradewind-explain-reader")
+    assert reader["rules"] == [{"nonResourceURLs": ["/explain"], "verbs": ["get"]}]
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)

@@ -16,7 +16,6 @@ from tradewind.planner.gate import GATE, OLD_GATE
 
 pytestmark = [only("kind"), pytest.mark.usefixtures("installed")]
 
-POLICY = "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies/tradewind-hold"
 LABEL, OLD_LABEL = "tradewind.dev/hold", "tradewind.dev/plan"
 OPT_OUT, OLD_OPT_OUT = "tradewind.dev/hold", "tradewind.dev/plan-hold"
 FOREIGN = "example.com/quota"
@@ -174,15 +173,16 @@ def seen_after(api: Api, namespace: str) -> None:
     eventually(lambda: not gates(dry_run(api, objects.pod("probe", namespace))))
 
 
-def test_policy_that_fails_admits_the_pod_as_it_is(api: Api, planned: str) -> None:
-    shipped = api.read(POLICY)["spec"]
+def test_policy_that_fails_admits_the_pod_as_it_is(api: Api, planned: str, installed: Installation) -> None:
+    (policy,) = (path(obj) for obj in installed.objects if obj["kind"] == "MutatingAdmissionPolicy")
+    shipped = api.read(policy)["spec"]
     assert shipped["failurePolicy"] == "Ignore"
     broken = {"name": "broken", "expression": "object.spec.hostname == 'not set, so an error'"}
-    api.patch(POLICY, {"spec": {"matchConditions": [broken]}})
+    api.patch(policy, {"spec": {"matchConditions": [broken]}})
     try:
         eventually(lambda: not gates(dry_run(api, objects.pod("pod", planned))))
     finally:
-        api.patch(POLICY, {"spec": {"matchConditions": shipped["matchConditions"]}})
+        api.patch(policy, {"spec": {"matchConditions": shipped["matchConditions"]}})
     eventually(lambda: gates(dry_run(api, objects.pod("pod", planned))) == [GATE])
 
 

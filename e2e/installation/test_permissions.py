@@ -26,7 +26,8 @@ def start(plane: ControlPlane, kubeconfig_of: KubeconfigOf) -> Iterator[Start]:
     started: list[Service] = []
 
     def start() -> Service:
-        started.append(Service(plane, "serve", kubeconfig=kubeconfig_of("tradewind"), port=free_port()))
+        kubeconfig = kubeconfig_of("tradewind")
+        started.append(Service(plane, "serve", kubeconfig=kubeconfig, port=free_port(), explain_port=0))
         return started[-1]
 
     yield start

@@ -22,6 +22,7 @@ pytestmark = [only("kind"), pytest.mark.usefixtures("installed")]
 ACCOUNT = LEASE = "tradewind-planner"
 GRANTED = granted(ROOT / "manifests" / "base" / "planner-rbac.yaml")
 WRITES = "tradewind_plan_writes_total"
+_SIZE = "tradewind.dev/gang-min"
 
 Start = Callable[[], Service]
 
@@ -141,6 +142,41 @@ def what_was_said_is_not_renewed(scene: Scene) -> None:
     eventually(lambda: second.metric(WRITES, kind="event", outcome="failed") > 0)
 
 
+def no_gang_is_known_by_its_job(scene: Scene) -> None:
+    _gang_of_a_job(scene)
+    service = scene.start()
+    eventually(lambda: "jobs/ring" in service.log() and "403" in service.log())
+    assert all(_SIZE not in pod["metadata"]["annotations"] for pod in _members(scene))
+
+
+def no_gang_is_known_by_its_pod_group(scene: Scene) -> None:
+    """The API need not be there: who may not ask does not get to know that."""
+    _gang_of_a_job(scene)
+    service = scene.start()
+    eventually(lambda: "podgroups/ring" in service.log() and "403" in service.log())
+
+
+def _gang_of_a_job(scene: Scene) -> None:
+    """The Job's controller makes the members, which ask for more than any node has."""
+    template = {
+        "metadata": {"annotations": {"tradewind.dev/gang": "ring"}},
+        "spec": {**objects.pod_spec(cpu="100"), "restartPolicy": "Never"},
+    }
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "ring", "namespace": scene.namespace},
+        "spec": {"parallelism": 2, "template": template},
+    }
+    scene.api.create(job)
+    eventually(lambda: bool(_members(scene)))
+
+
+def _members(scene: Scene) -> list[Object]:
+    pods = scene.api.read(f"/api/v1/namespaces/{scene.namespace}/pods")["items"]
+    return [pod for pod in pods if pod["metadata"]["name"].startswith("ring-")]
+
+
 def nobody_leads(scene: Scene) -> None:
     service = scene.start()
     eventually(lambda: service.known("pods") > 0)
@@ -162,6 +198,8 @@ CONSEQUENCES = {
     "patch pods/status": nobody_is_nominated,
     "create events": nothing_is_said,
     "patch events": what_was_said_is_not_renewed,
+    "get jobs": no_gang_is_known_by_its_job,
+    "get podgroups": no_gang_is_known_by_its_pod_group,
     "create leases": nobody_leads,
     "get leases": nobody_leads,
     "patch leases": nobody_leads_for_long,

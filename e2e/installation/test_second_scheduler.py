@@ -109,7 +109,7 @@ def test_standby_is_ready_too(start: Start) -> None:
     both = [start(""), start("")]
     for process in both:
         process.wait_healthy(f"{process.address}/readyz", unverified())
-    eventually(lambda: sum("Successfully acquired lease" in log_of(each) for each in both) == 1)
+    eventually(lambda: sum("successfully acquired lease" in log_of(each).lower() for each in both) == 1)
 
 
 def log_of(process: Process) -> str:

@@ -54,8 +54,7 @@ class DurableFloor(PodFilter):
             raise ValueError(f"share: {self.share} is not within 0 and 1")
 
     def feasible(self, pod: Pod, nodes: Nodes) -> Mask:
-        floor = self._of(pod)
-        if not floor.replicas(1) or not _movable(pod):
+        if pod.owner is None or not (floor := self._of(pod)).replicas(1) or not movable(pod):
             return all_nodes(len(nodes))
         if not floor.strict and not nodes.cluster.durable.any():
             return all_nodes(len(nodes))
@@ -87,17 +86,17 @@ class DurableFloor(PodFilter):
         return self.durable_replicas(pod, 1) > 0
 
     def durable_replicas(self, pod: Pod, total: int) -> int:
-        return self._of(pod).replicas(total) if _movable(pod) else 0
+        return self._of(pod).replicas(total) if movable(pod) else 0
 
     def _of(self, pod: Pod) -> _Required:
         own = pod.annotations
         strict = {"true": True, "false": False}.get(own.get(STRICT, "").lower(), self.strict)
         return _Required(
-            int(_number(own.get(MIN), self.min, math.inf)), _number(own.get(SHARE), self.share, 1), strict
+            int(number(own.get(MIN), self.min, math.inf)), number(own.get(SHARE), self.share, 1), strict
         )
 
 
-def _number(text: str | None, default: float, largest: float) -> float:
+def number(text: str | None, default: float, largest: float) -> float:
     """What the annotation says; one that makes no sense says nothing."""
     try:
         number = default if text is None else float(text)
@@ -106,7 +105,7 @@ def _number(text: str | None, default: float, largest: float) -> float:
     return number if 0 <= number <= largest and math.isfinite(number) else default
 
 
-def _movable(pod: Pod) -> bool:
+def movable(pod: Pod) -> bool:
     """Whether the pod has a controller, and may go to more than one node."""
     return pod.owner is not None and pod.owner.kind not in _CHOOSING_THE_NODE and not names_one_node(pod)
 

@@ -1,5 +1,6 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -70,6 +71,7 @@ class KubeResources(Resources):
     leaves_unadvertised: ClassVar[bool] = False
 
 
+@lru_cache(maxsize=1024)
 def _extended(resource: str) -> bool:
     """Of somebody's domain, not Kubernetes' own; their quotas are no resources of nodes."""
     domain, slash, _ = resource.partition("/")

@@ -10,7 +10,7 @@ from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Floats, Nodes, Supply, frozen
 
 # Rounding alone must not look like a move.
-_STILL = 1e-12
+STILL = 1e-12
 
 # Vanishes in a sum with any share, so that it counts only on a node with nothing left, which is in balance.
 _NEXT_TO_NOTHING = 2.0**-500
@@ -34,10 +34,10 @@ class Equivalence:
         if len(self.resources) < 2:  # noqa: PLR2004  one alone is always in balance
             return uniform(len(nodes), 1.0)
         shares = free_shares(pod, nodes, self.resources)
-        balances = _balance(np.maximum(shares, nodes.of_supply(_least, self.resources)))
+        balances = balance(np.maximum(shares, nodes.of_supply(_least, self.resources)))
         now: Scores = balances[0]
         after: Scores = balances[1]
-        closer = after > now + _STILL
+        closer = after > now + STILL
         return np.where(closer, 1 - now / 2, after / 2) if np.count_nonzero(closer) else after
 
 
@@ -46,7 +46,7 @@ def _least(supply: Supply, resources: tuple[str, ...]) -> Floats:
     return frozen(np.where(allocatable(supply, resources) > 0, _NEXT_TO_NOTHING, 1.0))
 
 
-def _balance(shares: Floats) -> Floats:
+def balance(shares: Floats) -> Floats:
     """(..., N) the cosine of shares (..., K, N), 1 in balance, drawn out to 0 where only one has any left."""
     count = shares.shape[-2]
     squares: Floats = np.add.reduce(shares * shares, axis=-2)

@@ -3,8 +3,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from scoring.formulas import Formula
-from scoring.rules import Scores, uniform
+from scoring.formulas import Formula, scaled
+from scoring.rules import Mask, Scores, uniform
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Nodes, Supply, frozen
 
@@ -13,22 +13,30 @@ from tradewind.cluster.snapshot import Nodes, Supply, frozen
 class Price:
     """Favours the node on which the pod costs least.
 
-    m / (m + c), where c is what the pod costs on that node an hour, and m the median c of the candidates:
+    m / (m + c), where c is what the pod will cost on that node an hour, and m the median c of the candidates:
     1/2 at the median, towards 1 when cheaper, towards 0 when dearer, and the same in any currency. A node
-    without a known price counts as costing the median: neither cheap nor dear.
+    without a known price counts as costing the median: neither cheap nor dear. Where the node's price over
+    time is known, `history` is how far the price is expected to go back to its median while the pod runs.
 
     The literal formula, 1 - median price / price of the node over time, favours a node that is dearer than it
-    used to be; below 0 it counts as 0.
+    used to be. It has no lower end, so it is scaled to 0..1 over the candidates: the order is the formula's.
     """
 
     name: ClassVar[str] = "price"
 
     formula: Formula = "intended"
+    history: float = 0.25
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.history <= 1:
+            raise ValueError(f"history: {self.history} is not within 0 and 1")
 
     def score(self, pod: Pod, nodes: Nodes) -> Scores:
         if self.formula == "literal":
-            return nodes.of_supply(_risen)
+            return scaled(nodes.of_supply(_risen))
         cost = pod_cost(pod, nodes)
+        if nodes.columns.supply.derived(_some_moved)[0]:
+            cost = cost * nodes.of_supply(_reverting, self.history)
         unknown = np.isnan(cost)
         unknown_count = np.count_nonzero(unknown)
         if unknown_count == cost.size:
@@ -39,8 +47,17 @@ class Price:
         return median / (median + cost) if median > 0 else (cost <= 0).astype(np.float64)
 
 
+def _some_moved(supply: Supply) -> Mask:
+    return frozen(np.array([(price_ratio(supply) != 1).any()]))
+
+
+def _reverting(supply: Supply, history: float) -> Scores:
+    """(N,) the price expected for a pod's life, to the price now."""
+    return frozen(1 - history + history / price_ratio(supply))
+
+
 def _risen(supply: Supply) -> Scores:
-    return frozen(np.clip(1 - 1 / price_ratio(supply), 0, 1))
+    return frozen(1 - 1 / price_ratio(supply))
 
 
 def price_ratio(supply: Supply) -> Scores:

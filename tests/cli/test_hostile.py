@@ -27,7 +27,7 @@ _CONFIGURATIONS = [
     (_HEAD + "weights: {price: .nan}", "weights.price: Input should be a finite number (got nan)"),
     (_HEAD + "weights: {price: .inf}", "weights.price: Input should be a finite number (got inf)"),
     (_HEAD + "weights: {price: lots}", "weights.price: Input should be a valid number"),
-    (_HEAD + "weights: {price: null}", "weights.price: Input should be a valid number (got None)"),
+    (_HEAD + "weights: {price: null}", "weights.price: Input should be a valid number (got null)"),
     (_HEAD + "weights: {price: 1, delta: 2}", '"delta" gives the weight of "price" a second time'),
     (_HEAD + "weights: {prices: 1}", 'unknown key "prices"; known: resource_fit'),
     (_HEAD + "weights: {price: 1}\nweights: {price: 2}", 'the key "weights" was given already, in line 3'),

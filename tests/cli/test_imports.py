@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.manifests.files import pod_spec
+
 _HEAD = "apiVersion: tradewind.dev/v1alpha1\nkind: TradewindConfiguration\n"
 _SOLVERS = {"ortools", "pandas"}
 _WEB = {"fastapi", "uvicorn", "starlette", "uvloop"}
@@ -37,6 +39,14 @@ def test_check_config_needs_neither_a_cluster_nor_a_server(tmp_path: Path) -> No
     imported = _imported("check-config", str(file))
     assert "yaml" in imported
     assert not imported & (_SOLVERS | _WEB | _KUBERNETES | {"prometheus_client"})
+
+
+def test_the_watchdog_starts_every_minute_without_what_only_services_need() -> None:
+    """Of about 700 names, modules and their packages, most are the Kubernetes client's own."""
+    (container,) = pod_spec("tradewind-watchdog")["containers"]
+    watchdog = _imported(*container["args"])
+    assert not watchdog & (_SOLVERS | _WEB | {"numpy", "prometheus_client"})
+    assert len(watchdog) < 800
 
 
 def test_release_needs_neither_a_planner_nor_the_models_of_kubernetes() -> None:

@@ -18,6 +18,53 @@ def test_check_config_says_what_is_in_force(tmp_path: Path, capsys: pytest.Captu
     assert "resources" in output
 
 
+_WHOLE = """
+classes:
+  - name: web
+    match: {namespaces: [shop, blog], labels: "tier=web", minPriority: 10}
+    rules: {resources: {ignored_resources: [example.com/b, example.com/a]}}
+  - name: chosen
+market: {prometheus: {url: "http://prometheus:9090"}, spotPriceRatio: 0.5}
+planner: {enabled: false, schedulers: [tradewind]}
+"""
+
+
+def test_check_config_shows_every_section_as_it_would_be_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(_HEAD + _WHOLE)
+    main(["check-config", str(file)])
+    output = capsys.readouterr().out
+    for line in (
+        "  match    namespaces [blog, shop], labels tier=web, minPriority 10",
+        "  match    pods that name it in an annotation",
+        "  match    every other pod",
+        "  filter   resources (ignored_resources [example.com/a, example.com/b], ignored_resource_groups [])",
+        "market",
+        "  spotPriceRatio: 0.5",
+        "    url: http://prometheus:9090",
+        "planner",
+        "  enabled: false",
+        "  - tradewind",
+    ):
+        assert line in output.splitlines(), line
+    for python in ("frozenset", "PosixPath", "None", "True", "False", "'", "()", "<"):
+        assert python not in output, python
+
+
+def test_a_refused_value_is_shown_as_it_was_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(_HEAD + "staleSeconds: null\nweights: {price: [1]}\nplanner: {solveSeconds: true}")
+    with pytest.raises(SystemExit):
+        main(["check-config", str(file)])
+    error = capsys.readouterr().err
+    assert "(got null)" in error
+    assert "None" not in error
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -65,6 +112,7 @@ def test_serve_names_what_it_cannot_use(
         ("serve", "TRADEWIND_BIND", "bind"),
         ("serve", "TRADEWIND_LEARN", "learn"),
         ("planner", "TRADEWIND_PROTECT_FLOOR", "protect_floor"),
+        ("planner", "TRADEWIND_EVICT", "evict"),
         ("planner", "TRADEWIND_LEARN", "learn"),
     ],
 )

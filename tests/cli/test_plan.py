@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from tests.builders import PodBuilder, node, pod
+from tests.karpenter_objects import need, node_overlay, node_pool
 from tradewind.cli.main import main
 
 
@@ -65,6 +66,61 @@ def test_pools_that_could_grow_are_told(tmp_path: Path, capsys: pytest.CaptureFi
     assert "1 pod placed, 1 not; 0 nodes in use, 1 new node of pool big." in output
     assert "$2.000/h, of which $2.000/h for new nodes." in output
     assert "\ndefault/larger: " in output
+
+
+def test_it_says_why_a_pod_is_not_on_its_favourite(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Both want the cheap node, which has room for one."""
+    path = _file(tmp_path, [pod(f"p-{at}").requests(cpu="1500m") for at in range(2)])
+    main(["plan", "--cluster", str(path), "-o", "json"])
+    told = json.loads(capsys.readouterr().out)
+    (why,) = told["elsewhere"].values()
+    assert "cheap would score higher, but its room goes to default/p-" in why
+    main(["plan", "--cluster", str(path)])
+    output = capsys.readouterr().out
+    assert "NOT THE HIGHEST SCORE\ndefault/p-" in output
+    assert why in output
+
+
+def _karpenter_file(directory: Path) -> Path:
+    """As `kubectl get nodes,pods,nodepools,nodeoverlays -A -o json` writes it, on EKS."""
+    seen = node("n").cpu("2").memory("8Gi").label("topology.kubernetes.io/zone", "us-east-1a")
+    seen = seen.label("node.kubernetes.io/instance-type", "m5.large").label(
+        "karpenter.sh/capacity-type", "on-demand"
+    )
+    items = [seen, *(pod(f"p-{at}").requests(cpu="1500m") for at in range(3))]
+    on_demand = need("karpenter.sh/capacity-type", "on-demand")
+    documents = [
+        *(json.loads(each.json()) for each in items),
+        node_pool("default", on_demand),
+        node_overlay("savings", on_demand, priceAdjustment="-50%"),
+    ]
+    path = directory / "cluster.json"
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": documents}))
+    return path
+
+
+def test_karpenters_node_pools_are_pools(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """$0.1 less half by the overlay, for the node that is there and for two new ones."""
+    (tmp_path / "prices.csv").write_text("instance_type,price\nm5.large,0.1\n")
+    document = tmp_path / "tradewind.yaml"
+    document.write_text(
+        "apiVersion: tradewind.dev/v1alpha1\nkind: TradewindConfiguration\nmarket: {table: prices.csv}\n"
+    )
+    main(["plan", "--cluster", str(_karpenter_file(tmp_path)), "--config", str(document), "-o", "json"])
+    told = json.loads(capsys.readouterr().out)
+    assert told["newNodes"] == {"default (m5.large, on-demand, us-east-1a)": 2}
+    assert (told["hourlyCost"], told["newNodesCost"], told["unplaced"]) == (0.15, 0.1, {})
+
+
+def test_new_nodes_without_a_price_are_no_money(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = _karpenter_file(tmp_path)
+    main(["plan", "--cluster", str(path)])
+    assert "1 node (no prices), and 2 new nodes (no prices)." in capsys.readouterr().out
+    main(["plan", "--cluster", str(path), "-o", "json"])
+    told = json.loads(capsys.readouterr().out)
+    assert (told["hourlyCost"], told["newNodesCost"]) == (None, None)
 
 
 def test_without_prices_nodes_are_counted_and_no_money(

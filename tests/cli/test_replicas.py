@@ -15,8 +15,8 @@ echo "$@" >> {log}
 case "$*" in
   *"get pods"*) cat {pods} ;;
   *pod/silent*) echo "error: lost connection to pod" >&2; exit 1 ;;
-  *pod/knows*) echo "Forwarding from 127.0.0.1:{knows} -> 8889"; exec sleep 60 ;;
-  *) echo "Forwarding from 127.0.0.1:{other} -> 8889"; exec sleep 60 ;;
+  *pod/knows*) echo "Forwarding from 127.0.0.1:{knows} -> 8890"; exec sleep 60 ;;
+  *) echo "Forwarding from 127.0.0.1:{other} -> 8890"; exec sleep 60 ;;
 esac
 """
 
@@ -44,18 +44,19 @@ def test_the_replica_that_has_decided_is_found(kubectl: Path, capsys: pytest.Cap
     with serving() as knows, serving() as other:
         ask(knows.port, "POST", "/filter", _REQUEST)
         ask(knows.port, "POST", "/prioritize", _REQUEST)
+        ask(knows.port, "GET", "/healthz")  # by then, what was decided is written down
         pods = [
             pod("starting", ready=False),
             pod("silent", ready=True),
             pod("other", ready=True),
             pod("knows", ready=True),
         ]
-        log = install(kubectl, pods, knows.port, other.port)
+        log = install(kubectl, pods, knows.explain_port, other.explain_port)
         main(["explain", "shop/checkout-0", "--kubeconfig", "k"])
         assert "shop/checkout-0" in capsys.readouterr().out
         forwarded = [line for line in log.read_text().splitlines() if "port-forward" in line]
         prefix = "--kubeconfig k --namespace tradewind-system port-forward pod/"
-        assert forwarded == [f"{prefix}{name} :8889" for name in ("silent", "other", "knows")]
+        assert forwarded == [f"{prefix}{name} :8890" for name in ("silent", "other", "knows")]
 
         with pytest.raises(SystemExit):
             main(["explain", "shop/nobody", "--kubeconfig", "k"])

@@ -29,9 +29,10 @@ class Process:
         environment = {
             k: v for k, v in os.environ.items() if k not in {"KUBECONFIG", "KUBERNETES_SERVICE_HOST"}
         } | {"HOME": "/no/such/home"}
-        self.port, self.probe_port = free_port(), free_port()
+        self.port, self.explain_port = free_port(), free_port()
+        ports = ["--port", str(self.port), "--explain-port", str(self.explain_port)]
         self._process = subprocess.Popen(  # noqa: S603  our own program
-            [sys.executable, "-m", "tradewind", "serve", "--port", str(self.port), *arguments],
+            [sys.executable, "-m", "tradewind", "serve", *ports, *arguments],
             env=environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -116,7 +117,7 @@ def test_without_a_cluster_it_serves_the_example_and_says_so() -> None:
     assert code == 0
     assert "serves the example cluster" in output
     assert "to serve your cluster: --kubeconfig FILE" in output
-    assert f"tradewind explain shop/checkout-0 --server http://127.0.0.1:{process.port}\n" in output
+    assert f"tradewind explain shop/checkout-0 --server http://127.0.0.1:{process.explain_port}\n" in output
     assert f"curl -s -d @{EXAMPLES / 'request.json'} http://127.0.0.1:{process.port}/prioritize" in output
 
 

@@ -67,7 +67,7 @@ def test_presets_have_the_weights_of_the_table(row: dict[str, str]) -> None:
     policy = config.parse(f"{head}preset: {preset}").policies().default
     weights = {rule.name: weight for rule, weight in policy.scorers}
     columns = {"price": "price", "fit": "resource_fit", "stability": "stability",
-               "priority": "workload_priority", "equivalence": "equivalence"}  # fmt: skip
+               "priority": "workload_priority", "equivalence": "equivalence", "guide": "guide"}  # fmt: skip
     assert {column: float(row[column]) for column in columns} == {
         column: weights[scorer] for column, scorer in columns.items()
     }

@@ -9,7 +9,7 @@ from tradewind.config import document as config
 from tradewind.config.classes import CLASS
 from tradewind.errors import ConfigurationError
 
-_LETTERS = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta"]
+_LETTERS = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta"]
 _DEFAULTS = {
     "resource_fit": 1.0,
     "disk_type": 1.0,
@@ -18,6 +18,7 @@ _DEFAULTS = {
     "stability": 1.0,
     "workload_priority": 1.0,
     "equivalence": 0.5,
+    "guide": 3.0,
 }
 _HEAD = "apiVersion: tradewind.dev/v1alpha1\nkind: TradewindConfiguration\n"
 

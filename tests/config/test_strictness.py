@@ -5,7 +5,7 @@ import pytest
 from scoring.registry import SCORERS
 from tradewind.config.document import parse
 from tradewind.errors import ConfigurationError, PriceTableError
-from tradewind.market.table import csv_rows
+from tradewind.market.rows import csv_rows
 
 _HEAD = "apiVersion: tradewind.dev/v1alpha1\nkind: TradewindConfiguration\n"
 _ALL_ZERO = "{" + ", ".join(f"{entry.scorer.name}: 0" for entry in SCORERS) + "}"

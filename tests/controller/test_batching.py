@@ -8,25 +8,22 @@ from tradewind.cluster.cache import Cache, WorkCounter
 from tradewind.controller.batching import Collected, Window, collect
 from tradewind.planner.settings import BatchSettings
 
-_SETTINGS = BatchSettings(pods=30, seconds=10, pause_seconds=0.2, wait_seconds=10)
+_SETTINGS = BatchSettings(pods=30, seconds=10, pause_seconds=0.1, wait_seconds=0.15, burst_seconds=1)
 
 
 @pytest.mark.parametrize(
     ("news", "now", "remaining"),
     [
-        pytest.param([(0.0, WorkCounter(1, 0))], 0.0, 0.2, id="one pod waits for a pause"),
+        pytest.param([(0.0, WorkCounter(1, 0))], 0.0, 0.1, id="one pod waits for a pause"),
         pytest.param(
-            [(0.0, WorkCounter(1, 0)), (0.15, WorkCounter(2, 0))], 0.2, 0.15, id="another one begins it anew"
+            [(0.0, WorkCounter(1, 0)), (0.04, WorkCounter(2, 0))], 0.06, 0.08, id="another one begins it anew"
         ),
         pytest.param(
-            [(0.0, WorkCounter(1, 0)), (0.15, WorkCounter(1, 0))], 0.2, 0.0, id="no news is a pause"
+            [(0.0, WorkCounter(1, 0)), (0.04, WorkCounter(1, 0))], 0.1, 0.0, id="no news is a pause"
         ),
-        pytest.param([(0.0, WorkCounter(29, 0))], 0.0, 0.2, id="one short of full"),
-        pytest.param([(0.0, WorkCounter(1, 0)), (0.1, WorkCounter(30, 0))], 0.1, -0.1, id="full"),
-        pytest.param([(0.0, WorkCounter(0, 500))], 0.0, 0.2, id="room that opens does not fill a batch"),
-        pytest.param(
-            [(t / 10, WorkCounter(1 + t // 5, t)) for t in range(100)], 9.95, 0.05, id="never a pause"
-        ),
+        pytest.param([(0.1, WorkCounter(2, 0))], 0.1, 0.05, id="one by one nobody waits longer than that"),
+        pytest.param([(0.1, WorkCounter(30, 0))], 0.1, 0.1, id="a burst goes on until it pauses"),
+        pytest.param([(0.14, WorkCounter(0, 500))], 0.14, 0.01, id="room that opens is no burst"),
     ],
 )
 def test_when_a_batch_is_closed(news: list[tuple[float, WorkCounter]], now: float, remaining: float) -> None:
@@ -36,39 +33,52 @@ def test_when_a_batch_is_closed(news: list[tuple[float, WorkCounter]], now: floa
     assert window.remaining(now) == pytest.approx(remaining)
 
 
+def _closes_at(each_seconds: float, pods: int) -> float:
+    """When so many pods at a time come as often, without an end."""
+    window, now, number = Window(_SETTINGS, WorkCounter(), 0.0), 0.0, 0
+    while True:
+        if now >= number * each_seconds:
+            number += 1
+            window.observe(WorkCounter(pods * number, 0), now)
+        if window.remaining(now) <= 0:
+            return now
+        now = round(now + 0.005, 6)
+
+
 @pytest.mark.parametrize(
     ("each_seconds", "pods", "closed"),
     [
-        # A pod each 0.15 s: after 0.5 s there are 4 of 30.
-        pytest.param(0.15, 1, True, id="a trickle"),
-        # 15 of 30 after 0.5 s: the other half may come as fast.
-        pytest.param(0.1, 3, False, id="as many again would fill it"),
-        pytest.param(0.1, 2, True, id="one third would not"),
+        pytest.param(0.05, 1, 0.15, id="a trickle: at once"),
+        # 30 in 0.15 s are 200 a second.
+        pytest.param(0.005, 2, 1.0, id="a burst without an end: when its first pods have waited enough"),
+        pytest.param(0.05, 5, 0.15, id="half as fast is none"),
+        pytest.param(0.12, 100, 0.1, id="a pause ends any"),
     ],
 )
-def test_nobody_waits_long_for_a_few_more(each_seconds: float, pods: int, *, closed: bool) -> None:
-    settings = BatchSettings(pods=30, seconds=10, pause_seconds=0.2, wait_seconds=0.5)
-    window = Window(settings, WorkCounter(), 0.0)
-    for number in range(int(0.5 / each_seconds)):
-        window.observe(WorkCounter(pods * (number + 1), number), number * each_seconds)
-    assert window.remaining(0.3) > 0
-    assert (window.remaining(0.5) <= 0) is closed
+def test_a_batch_closes_when_waiting_gains_no_more(each_seconds: float, pods: int, closed: float) -> None:
+    assert _closes_at(each_seconds, pods) == pytest.approx(closed, abs=0.011)
+
+
+def test_pods_that_came_while_another_batch_was_planned_have_waited_already() -> None:
+    window = Window(_SETTINGS, WorkCounter(), opened=-0.4)
+    window.observe(WorkCounter(2, 0), 0.0)
+    assert window.remaining(0.0) <= 0
 
 
 def test_what_was_seen_before_does_not_count() -> None:
     window = Window(_SETTINGS, WorkCounter(100, 5), 0.0)
-    window.observe(WorkCounter(129, 5), 0.1)
-    assert window.remaining(0.1) > 0
-    window.observe(WorkCounter(130, 5), 0.1)
-    assert window.remaining(0.1) <= 0
+    window.observe(WorkCounter(129, 5), 0.15)
+    assert window.remaining(0.15) <= 0
+    window.observe(WorkCounter(130, 5), 0.15)
+    assert window.remaining(0.15) > 0
 
 
 def test_where_plans_take_long_a_full_batch_waits_for_more() -> None:
-    window = Window(_SETTINGS, WorkCounter(), 0.0, min_seconds=1.0)
-    for tenth in range(10):
-        window.observe(WorkCounter(100 * (tenth + 1), 0), tenth / 10)
-    assert window.remaining(0.9) == pytest.approx(0.1)
-    assert window.remaining(1.0) == 0
+    window = Window(_SETTINGS, WorkCounter(), 0.0, min_seconds=2.0)
+    for step in range(40):
+        window.observe(WorkCounter(10 * (step + 1), 0), step / 20)
+    assert window.remaining(1.95) == pytest.approx(0.05)
+    assert window.remaining(2.0) == 0
 
 
 def test_while_plans_are_being_written_only_time_closes_it() -> None:
@@ -83,7 +93,14 @@ def test_while_plans_are_being_written_only_time_closes_it() -> None:
 def _collected(cache: Cache, settings: BatchSettings, busy: list[bool]) -> tuple[Collected, float]:
     """With how long it took; what is left of `busy` at the end was not asked for."""
     started = time.monotonic()
-    work = collect(cache, settings, WorkCounter(), min_seconds=0.0, busy=lambda: bool(busy) and busy.pop())
+    work = collect(
+        cache,
+        settings,
+        WorkCounter(),
+        opened=started,
+        min_seconds=0.0,
+        busy=lambda: bool(busy) and busy.pop(),
+    )
     return asyncio.run(work), time.monotonic() - started
 
 
@@ -94,8 +111,8 @@ def _waiting(pods: int) -> Cache:
     return cache
 
 
-def test_a_full_batch_is_closed_at_once_unless_plans_are_being_written() -> None:
-    settings = BatchSettings(pods=3, seconds=60, pause_seconds=60)
+def test_a_batch_is_closed_in_time_unless_plans_are_being_written() -> None:
+    settings = BatchSettings(pods=3, seconds=60, pause_seconds=60, wait_seconds=0.01, burst_seconds=0.01)
     assert _collected(_waiting(3), settings, [])[0] == Collected(WorkCounter(3, 0), full=True)
     busy = [True] * 5
     collected, seconds = _collected(_waiting(3), settings, busy)
@@ -115,8 +132,10 @@ def test_pods_that_come_while_plans_are_being_written_are_in_the_same_batch() ->
             cache.apply_pod(pod(f"late-{looks}").build())
         return looks <= 4
 
-    settings = BatchSettings(pods=3, seconds=60, pause_seconds=60)
-    collected = asyncio.run(collect(cache, settings, WorkCounter(), min_seconds=0.0, busy=busy))
+    settings = BatchSettings(pods=3, seconds=60, pause_seconds=60, wait_seconds=0.01, burst_seconds=0.01)
+    collected = asyncio.run(
+        collect(cache, settings, WorkCounter(), opened=time.monotonic(), min_seconds=0.0, busy=busy)
+    )
     assert collected == Collected(WorkCounter(7, 0), full=True)
 
 

@@ -40,3 +40,30 @@ def test_index_of_decisions_is_complete() -> None:
         written[number, path.name] = title
     listed = re.findall(r"^\| \[(\d+)\]\(([\w.-]+)\) \| (.+) \|$", INDEX, re.MULTILINE)
     assert {(number, name): title for number, name, title in listed} == written
+
+
+def test_what_the_readme_says_of_throughput_is_what_was_measured() -> None:
+    """Medians of the tables that the benchmark writes, by nodes, sampling and contender."""
+    measured = (ROOT / "docs" / "performance.md").read_text()
+    table = re.findall(
+        r"^\| ([\d,]+) \| (default|100 %) +\| (\w+) +\| +(\d+) \(.*?\) \| +([\d.]*) \|",
+        measured,
+        re.MULTILINE,
+    )
+    pods = {(nodes, sampling, who): (median, of_plain) for nodes, sampling, who, median, of_plain in table}
+    burst = dict(re.findall(r"^\| (plain|planned) +\| +(\d+) \(", measured, re.MULTILINE))
+    said = " ".join((ROOT / "README.md").read_text().split())
+
+    def median(nodes: str, who: str, sampling: str = "default") -> str:
+        return str(pods[nodes, sampling, who][0])
+
+    large, small = (pods[nodes, "default", "tradewind"] for nodes in ("5,000", "1,000"))
+    assert (
+        f"bound {large[0]} pods/s instead of {median('5,000', 'plain')} in a cluster of 5,000 nodes "
+        f"({large[1]} of plain), and {small[0]} instead of {median('1,000', 'plain')} with 1,000 nodes "
+        f"({small[1]})"
+    ) in said
+    assert f"leaves {median('5,000', 'echo')} and {median('1,000', 'echo')}" in said
+    assert f"{burst['planned']} pods/s in a burst of 5,000, against {burst['plain']} without" in said
+    looked = (median("5,000", who, "100 %") for who in ("tradewind", "plain"))
+    assert "{} pods/s instead of {} with 5,000 nodes".format(*looked) in said

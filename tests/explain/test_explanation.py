@@ -17,6 +17,7 @@ from scoring.registry import SCORERS
 from tests.builders import NodeBuilder, PodBuilder, node, offer_of, pod
 from tradewind.cluster.cache import Cache
 from tradewind.cluster.files import load
+from tradewind.cluster.guide import Guide, GuidedKind, Role
 from tradewind.config.document import DEFAULT
 from tradewind.explain import report
 from tradewind.explain.decisions import Decisions
@@ -111,7 +112,7 @@ Ranked: 6 of 6, by the sum of the weighted scores
 4  durable-b1   0.0490      2  5.067  0.780      1.000     0.552        0.235
 5  durable-big  0.0439      0  5.007  0.833      1.000     0.447        0.226
 6  durable-a1   0.0490      0  4.981  0.780      1.000     0.486        0.215
-The same on all of them: disk_type, network_type, workload_priority.
+The same on all of them: disk_type, network_type, workload_priority, guide.
 
 Rejected: 1 of 7
 1  ###                   node(s) had insufficient free resources (resources: cpu on 1)
@@ -205,14 +206,16 @@ def test_cheaper_nodes_that_lost_or_were_rejected_are_named() -> None:
     stable = node("stable").price(0.4).annotation(_RATE, "0")
     second = node("second").price(0.38).annotation(_RATE, "0.1")
     risky = node("risky").price(0.36).annotation(_RATE, "0.6")
-    service = serving(stable, second, risky, node("small").cpu("1").price(0.05))
+    service = serving(stable, second, risky, node("full").price(0.05), node("small").cpu("1").price(0.01))
+    service.cluster.cache.apply_pod(pod("other").requests(cpu="3").on("full").build())
     service.schedule(_WANTED)
     story = service.story(_WANTED)
     assert (
         "risky ($0.180/h) is the cheapest, but number 3: stable offers a lower risk of interruption "
         "(0% instead of 60%)." in story
     )
-    assert f"small would cost $0.0500/h, but is rejected: {Resources.reason}." in story
+    assert f"full would cost $0.0250/h, but is rejected: {Resources.reason}." in story
+    assert "small" not in story  # too small even if it were empty
 
 
 @pytest.mark.parametrize(
@@ -392,3 +395,13 @@ def test_scorers_that_there_is_no_room_for_are_named() -> None:
     told = service.explain(wished)
     assert "Left out for lack of room: " in report.text(told, 80)
     assert "Left out for lack of room: " not in report.text(told, 120)
+
+
+def test_a_node_that_the_standing_plan_drains_is_told_of() -> None:
+    service = serving(_CHEAP, _DEAR)
+    kind = GuidedKind(bids={}, needed=14, own_pods=0, roles={Role.DRAIN: ["dear", *map(str, range(19))]})
+    service.cluster.cache.follow_guide(Guide(version=1, solved_at=0.0, until=1.0, kinds=[kind]))
+    service.schedule(_WANTED)
+    told = " ".join(service.explain(_WANTED).sentences)
+    assert "Node dear is to be drained: the standing plan needs 14 of these 20 nodes." in told
+    assert "Node cheap is to be drained" not in told

@@ -73,3 +73,11 @@ def test_metrics_show_the_cluster_state_and_the_rejections() -> None:
 def test_the_openapi_document_shows_the_endpoints_for_people() -> None:
     paths = service().client.get("/openapi.json").json()["paths"]
     assert set(paths) == {"/healthz", "/readyz", "/version", "/metrics"}
+
+
+def test_docs_list_the_verbs_and_load_nothing() -> None:
+    answer = service().client.get("/docs")
+    assert answer.status_code == 200
+    assert all(f"<code>{path}</code>" in answer.text for path in ("/filter", "/prioritize", "/healthz"))
+    assert "http" not in answer.text
+    assert "<script" not in answer.text

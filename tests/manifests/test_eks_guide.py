@@ -1,4 +1,7 @@
-"""Part 1 of the EKS guide as it stands, on a cluster of EKS shape; kubectl and curl answer from files."""
+"""Part 1 of the EKS guide and the imports of that for GKE and AKS, as they stand, on clusters of that shape.
+
+kubectl and curl answer from files; parts 2 to 5 are run in e2e.
+"""
 
 import json
 import re
@@ -10,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.builders import node, pod
+from tests.builders import NodeBuilder, node, pod
 from tests.manifests.files import ROOT
 from tradewind.config import document as config
 
@@ -18,9 +21,15 @@ _GUIDE = (ROOT / "docs" / "eks.md").read_text()
 _PRICES = ROOT / "tests" / "market" / "lists" / "karpenter.prom"
 
 
-def blocks(heading: str) -> list[str]:
-    section = _GUIDE[_GUIDE.index(f"## {heading}") :]
+def blocks(heading: str, guide: str = _GUIDE) -> list[str]:
+    section = guide[guide.index(f"## {heading}") :]
     return re.findall(r"^```sh\n(.*?)^```$", section.split("\n## ")[0], re.DOTALL | re.MULTILINE)
+
+
+def labelled(built: NodeBuilder, labels: dict[str, str]) -> object:
+    for key, value in labels.items():
+        built = built.label(key, value)
+    return json.loads(built.json())
 
 
 def cluster() -> str:
@@ -31,10 +40,7 @@ def cluster() -> str:
             "topology.kubernetes.io/region": "us-east-1",
             "karpenter.sh/capacity-type": capacity_type,
         }
-        built = node(name).cpu("1930m").memory("7Gi")
-        for key, value in labels.items():
-            built = built.label(key, value)
-        return json.loads(built.json())
+        return labelled(node(name).cpu("1930m").memory("7Gi"), labels)
 
     nodes = [
         of_eks("ip-10-0-1-1", "us-east-1a", "on-demand"),
@@ -64,12 +70,11 @@ def programs(tmp_path: Path) -> Path:
     return directory
 
 
-def test_the_first_part_ends_with_a_price_for_every_node(programs: Path, tmp_path: Path) -> None:
-    _, prices, look = blocks("1. On a file")
-    commands = f"set -euo pipefail; set -m\n{prices}\n{look.replace('NAMESPACE/POD', 'shop/web')}"
+def typed(commands: str, programs: Path) -> str:
+    """What is printed, in the directory beside the programs."""
     done = subprocess.run(  # noqa: S603  bash
-        ["/bin/bash", "-c", commands],
-        cwd=tmp_path,
+        ["/bin/bash", "-c", f"set -euo pipefail; set -m\n{commands}"],
+        cwd=programs.parent,
         env={"PATH": f"{programs}:/usr/bin:/bin"},
         capture_output=True,
         text=True,
@@ -77,10 +82,17 @@ def test_the_first_part_ends_with_a_price_for_every_node(programs: Path, tmp_pat
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert "3 of 3 nodes have a price" in done.stdout
+    return done.stdout
+
+
+def test_the_first_part_ends_with_a_price_for_every_node(programs: Path) -> None:
+    _, prices, look = blocks("1. On a file")
+    commands = f"{prices}\n{look.replace('NAMESPACE/POD', 'shop/web')}"
+    said = typed(commands, programs)
+    assert "3 of 3 nodes have a price" in said
     # 1 of 1.93 cores of the cheapest, the spot node of us-east-1a: 0.0346 / 1.93 = 0.0179.
-    assert re.search(r"shop/web +ip-10-0-1-2", done.stdout)
-    assert "it would go to ip-10-0-1-2 ($0.0179/h)" in " ".join(done.stdout.split())
+    assert re.search(r"shop/web +ip-10-0-1-2", said)
+    assert "it would go to ip-10-0-1-2 ($0.0179/h)" in " ".join(said.split())
 
 
 def test_the_values_are_those_of_the_chart() -> None:
@@ -89,3 +101,56 @@ def test_the_values_are_those_of_the_chart() -> None:
     assert values.keys() <= known.keys()
     head = {"apiVersion": "tradewind.dev/v1alpha1", "kind": "TradewindConfiguration"}
     assert config.parse(yaml.safe_dump({**head, **values["config"]})).market.table
+
+
+_LISTS = ROOT / "tests" / "market" / "lists"
+_TYPE = "node.kubernetes.io/instance-type"
+
+
+@pytest.mark.parametrize(
+    ("heading", "file", "saved", "regions", "labels"),
+    [
+        pytest.param(
+            "GKE",
+            "gcp-catalogue.json",
+            "catalogue.json",
+            ("europe-west1", "us-central1"),
+            [{_TYPE: "n1-highcpu-2"}, {_TYPE: "n1-highcpu-2", "kubernetes.io/os": "windows"}],
+            id="GKE",
+        ),
+        pytest.param(
+            "AKS",
+            "azure-retail-prices.json",
+            "azure.json",
+            ("westeurope", "eastus"),
+            [
+                {_TYPE: "Standard_D2s_v3"},
+                {_TYPE: "Standard_D2s_v3", "kubernetes.azure.com/scalesetpriority": "spot"},
+                {_TYPE: "Standard_D2s_v3", "kubernetes.io/os": "windows"},
+            ],
+            id="AKS",
+        ),
+    ],
+)
+def test_the_lists_of_google_and_azure_price_every_node(
+    programs: Path,
+    tmp_path: Path,
+    *,
+    heading: str,
+    file: str,
+    saved: str,
+    regions: tuple[str, str],
+    labels: list[dict[str, str]],
+) -> None:
+    """The guide's region becomes that of the test's list, which is one page in an array of two."""
+    (commands,) = blocks(heading, (ROOT / "docs" / "gke-aks.md").read_text())
+    page = json.loads((_LISTS / file).read_text())
+    (tmp_path / saved).write_text(json.dumps([page, page]))
+    region = {"topology.kubernetes.io/region": regions[1]}
+    nodes = [labelled(node(f"node-{number}"), region | said) for number, said in enumerate(labels)]
+    (tmp_path / "cluster.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": nodes}))
+    head = "apiVersion: tradewind.dev/v1alpha1\nkind: TradewindConfiguration\n"
+    (tmp_path / "tradewind.yaml").write_text(f"{head}market: {{table: prices.csv}}\n")
+    count = len(labels)
+    said = typed(commands.replace(*regions), programs)
+    assert f"{count} of {count} nodes have a price: {count} from the price table" in said

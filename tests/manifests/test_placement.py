@@ -5,14 +5,14 @@ from typing import Any
 import pytest
 
 from tests.builders import node
-from tests.manifests.files import pod_spec
+from tests.manifests.files import pod_spec, templates
 from tradewind.cluster.objects import Node
 from tradewind.market.pools import is_durable
 
-_OURS = ("tradewind", "tradewind-planner")
+_SERVICES = ("tradewind", "tradewind-planner")
 
 
-@pytest.mark.parametrize("name", _OURS)
+@pytest.mark.parametrize("name", templates())
 def test_only_nodes_that_the_image_is_built_for(name: str) -> None:
     spec = pod_spec(name)
     assert spec["nodeSelector"] == {"kubernetes.io/os": "linux"}
@@ -25,7 +25,7 @@ def required(spec: Any) -> Any:
     return spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
 
 
-@pytest.mark.parametrize("name", _OURS)
+@pytest.mark.parametrize("name", _SERVICES)
 @pytest.mark.parametrize(
     "label",
     [

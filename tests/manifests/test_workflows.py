@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from e2e import tools
+from e2e import binaries, tools
 from tests.manifests.files import ROOT
 
 _WORKFLOWS = sorted((ROOT / ".github" / "workflows").iterdir())
@@ -45,3 +45,20 @@ def test_targets_are_in_the_makefile(workflow: Path) -> None:
     for step in steps(workflow):
         for target in re.findall(r"\bmake ([\w-]+)", step.get("run", "")):
             assert re.search(rf"^{target}:", _MAKEFILE, re.MULTILINE)
+
+
+def test_every_night_has_each_older_kubernetes_that_is_pinned() -> None:
+    document = yaml.safe_load((ROOT / ".github" / "workflows" / "versions.yaml").read_text())
+    assert document[True]["schedule"]  # YAML's reading of `on`
+    (job,) = document["jobs"].values()
+    assert job["strategy"]["matrix"]["kubernetes"] == binaries.OLDER
+    assert f"KUBERNETES ?= {binaries.OLDER[0]}\n" in _MAKEFILE
+
+
+def test_an_image_has_both_architectures_an_sbom_and_on_a_tag_a_signature() -> None:
+    workflow = ROOT / ".github" / "workflows" / "image.yaml"
+    (build,) = (step for step in steps(workflow) if "build-push-action" in step.get("uses", ""))
+    assert build["with"]["platforms"] == "linux/amd64,linux/arm64"
+    assert build["with"]["sbom"] is True
+    (sign,) = (step for step in steps(workflow) if "cosign sign" in step.get("run", ""))
+    assert sign["if"] == "github.ref_type == 'tag'"

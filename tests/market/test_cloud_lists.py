@@ -10,7 +10,8 @@ from tradewind.cli.main import main
 from tradewind.errors import PriceTableError
 from tradewind.market.imports import read
 from tradewind.market.pools import Pool
-from tradewind.market.table import PriceTable, csv_rows
+from tradewind.market.rows import csv_rows
+from tradewind.market.table import PriceTable
 
 _LISTS = Path(__file__).parent / "lists"
 _US, _AZURE, _GCP = "us-east-1", "eastus", "us-central1"
@@ -66,20 +67,106 @@ def test_a_price_of_each_list(
 
 
 @pytest.mark.parametrize(
-    ("name", "pool", "price"),
+    ("name", "pool", "region", "linux", "windows"),
     [
-        ("aws-price-list.json", ("m5.large", "", _ON_DEMAND), 0.188),
-        ("aws-price-list.csv", ("m5.large", "", _ON_DEMAND), 0.188),
-        ("aws-spot-history.json", ("m5.large", "us-east-1a", _SPOT), 0.126),
-        ("azure-retail-prices.json", ("Standard_D2s_v3", "", _ON_DEMAND), 0.188),
+        ("aws-price-list.json", ("m5.large", "", _ON_DEMAND), _US, 0.096, 0.188),
+        ("aws-price-list.csv", ("m5.large", "", _ON_DEMAND), _US, 0.096, 0.188),
+        ("aws-spot-history.json", ("m5.large", "us-east-1a", _SPOT), _US, 0.0346, 0.126),
+        ("azure-retail-prices.json", ("Standard_D2s_v3", "", _ON_DEMAND), _AZURE, 0.096, 0.188),
+        (
+            "gcp-catalogue.json",
+            ("n2-standard-4", "", _ON_DEMAND),
+            _GCP,
+            4 * 0.031611 + 16 * 0.004237,
+            4 * (0.031611 + 0.046) + 16 * 0.004237,  # each core with its licence
+        ),
+        ("karpenter.prom", ("m5.large", "us-east-1a", _ON_DEMAND), _US, 0.096, math.nan),
     ],
 )
 def test_windows_has_prices_of_its_own(
-    name: str, pool: tuple[str, str, str], price: float, tmp_path: Path
+    *, name: str, pool: tuple[str, str, str], region: str, linux: float, windows: float, tmp_path: Path
 ) -> None:
-    table = imported(name, tmp_path, "--system", "Windows")
-    region = _AZURE if name.startswith("azure") else _US
-    assert table.quote(node("n").build(), Pool(*pool), region).price == price
+    table = imported(name, tmp_path)
+    nodes = [node("n").label("kubernetes.io/os", each).build() for each in ("linux", "windows")]
+    found = [table.quote(each, Pool(*pool), region).price for each in nodes]
+    assert found == pytest.approx([linux, windows], nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "pool", "region"),
+    [
+        ("aws-price-list.json", ("m5.large", "", _ON_DEMAND), _US),
+        ("aws-spot-history.json", ("m5.large", "us-east-1a", _SPOT), _US),
+        ("gcp-catalogue.json", ("n2-standard-4", "", _ON_DEMAND), _GCP),
+    ],
+)
+def test_one_system_of_a_list(name: str, pool: tuple[str, str, str], region: str, tmp_path: Path) -> None:
+    table = imported(name, tmp_path, "--system", "windows")
+    assert math.isnan(table.quote(node("n").build(), Pool(*pool), region).price)
+    windows = node("n").label("kubernetes.io/os", "windows").build()
+    assert table.quote(windows, Pool(*pool), region).price > 0
+
+
+def test_a_licence_of_ones_own_is_no_price_of_windows() -> None:
+    """AWS lists such machines beside the others, at the price of Linux."""
+    text = (_LISTS / "aws-price-list.json").read_text()
+    own = text.replace(
+        '"operatingSystem": "Linux", "tenancy": "Dedicated"',
+        '"operatingSystem": "Windows", "licenseModel": "Bring your own license", "tenancy": "Shared"',
+    )
+    assert own != text
+    prices = {row.key.os: row.quote.price for row in read(own)}
+    assert prices == {"linux": 0.096, "windows": 0.188}
+
+
+def test_rhel_is_linux_to_a_node() -> None:
+    text = (
+        (_LISTS / "aws-price-list.json")
+        .read_text()
+        .replace('"operatingSystem": "Windows"', '"operatingSystem": "RHEL"')
+    )
+    assert {row.key.os: row.quote.price for row in read(text)} == {"linux": 0.096}
+    assert {row.key.os: row.quote.price for row in read(text, "RHEL")} == {"linux": 0.188}
+
+
+@pytest.mark.parametrize(
+    ("terms", "labels", "price"),
+    [
+        # 8 cores and 30 GiB, with two accelerators at $0.35
+        pytest.param(
+            _ON_DEMAND,
+            {"gke-accelerator": "nvidia-tesla-t4", "gke-accelerator-count": "2"},
+            8 * 0.031611 + 30 * 0.004237 + 2 * 0.35,
+            id="two",
+        ),
+        pytest.param(_ON_DEMAND, {}, 8 * 0.031611 + 30 * 0.004237, id="none"),
+        pytest.param(
+            _ON_DEMAND,
+            {"gke-accelerator": "nvidia-tesla-v100", "gke-accelerator-count": "1"},
+            math.nan,
+            id="not in the list",
+        ),
+        pytest.param(
+            _ON_DEMAND, {"gke-accelerator": "nvidia-tesla-t4"}, math.nan, id="nobody knows how many"
+        ),
+    ],
+)
+def test_accelerators_are_added_to_the_machine(
+    terms: str, labels: dict[str, str], price: float, tmp_path: Path
+) -> None:
+    known = node("n")
+    for key, value in labels.items():
+        known = known.label(f"cloud.google.com/{key}", value)
+    found = imported("gcp-catalogue.json", tmp_path).quote(
+        known.build(), Pool("n1-standard-8", "us-central1-a", terms), _GCP
+    )
+    assert found.price == pytest.approx(price, nan_ok=True)
+
+
+def test_sizes_of_types(tmp_path: Path) -> None:
+    assert imported("aws-price-list.json", tmp_path).sizes == {"m5.large": (2000, 8 * 2**30, 0)}
+    assert imported("karpenter.prom", tmp_path).sizes == {"m5.large": (2000, 8 * 2**30, 0)}
+    assert imported("gcp-catalogue.json", tmp_path).sizes["n1-standard-8"] == (8000, 30 * 2**30, 0)
 
 
 def test_the_median_of_spot_prices(tmp_path: Path) -> None:
@@ -128,7 +215,7 @@ def test_one_region_of_a_list(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("header", ["Instance Type,Price", "instanceType,PRICE", "instance-type,price"])
 def test_a_header_that_differs_in_spelling_is_understood(header: str) -> None:
-    (row,) = read(f"{header}\nm5.large,0.1\n", "Linux")
+    (row,) = read(f"{header}\nm5.large,0.1\n")
     assert (row.key.instance_type, row.quote.price) == ("m5.large", 0.1)
     (row,) = csv_rows(f"{header}\nm5.large,0.1\n")
     assert (row.key.instance_type, row.quote.price) == ("m5.large", 0.1)
@@ -190,5 +277,5 @@ def test_a_header_that_differs_in_spelling_is_understood(header: str) -> None:
 )
 def test_what_is_not_recognised_is_named_with_what_was_expected(text: str, message: str) -> None:
     with pytest.raises(PriceTableError) as caught:
-        read(text, "Linux")
+        read(text)
     assert message in str(caught.value)

@@ -8,7 +8,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tradewind.config import document as config
 from tradewind.market.metrics import MarketMetrics
-from tradewind.market.table import csv_rows
+from tradewind.market.rows import csv_rows
 
 _ROOT = Path(__file__).parents[2]
 _GUIDE = (_ROOT / "docs" / "market.md").read_text()

@@ -11,7 +11,8 @@ from tradewind.errors import PriceTableError
 from tradewind.market.imports import from_csv, from_spot_advisor, to_csv
 from tradewind.market.pools import Pool
 from tradewind.market.quotes import Quote
-from tradewind.market.table import PriceTable, csv_rows
+from tradewind.market.rows import csv_rows
+from tradewind.market.table import PriceTable
 
 _ADVISOR = {
     "ranges": [
@@ -68,7 +69,7 @@ def test_custom_pricing() -> None:
 
 def test_spot_advisor() -> None:
     on_demand = from_csv("instance_type,region,price\nm5.large,us-east-1,0.1\nm5.large,eu-west-1,0.1\n")
-    text = to_csv(from_spot_advisor(json.dumps(_ADVISOR), "Linux", on_demand))
+    text = to_csv(from_spot_advisor(json.dumps(_ADVISOR), None, on_demand))
     assert quote(text, ("m5.large", "", "spot"), "us-east-1") == pytest.approx((0.04, 0.04, 0.075))
     assert quote(text, ("m5.large", "", "spot"), "eu-west-1") == pytest.approx((0.03, 0.03, 0.025))
     assert quote(text, ("c5.large", "", "spot"), "us-east-1").interruption_rate == 0.25
@@ -77,7 +78,7 @@ def test_spot_advisor() -> None:
 def test_spot_advisor_keeps_the_on_demand_rows() -> None:
     """Else on-demand nodes have no price, and their estimate is all there is."""
     on_demand = from_csv("instance_type,price\nm5.large,0.1\nm5.huge,5\n")
-    text = to_csv(from_spot_advisor(json.dumps(_ADVISOR), "Linux", on_demand, "us-east-1"))
+    text = to_csv(from_spot_advisor(json.dumps(_ADVISOR), None, on_demand, "us-east-1"))
     assert quote(text, ("m5.large", "", "on-demand"), "us-east-1")[:2] == (0.1, 0.1)
     assert quote(text, ("m5.huge", "", "on-demand"), "us-east-1").price == 5
     assert quote(text, ("m5.large", "", "spot"), "us-east-1").price == pytest.approx(0.04)
@@ -115,7 +116,7 @@ def test_spot_advisor_keeps_the_on_demand_rows() -> None:
 )
 def test_prices_of_another_region_are_refused(list_of_prices: str, region: str | None, message: str) -> None:
     with pytest.raises(PriceTableError, match=message):
-        from_spot_advisor(json.dumps(_ADVISOR), "Linux", from_csv(list_of_prices), region)
+        from_spot_advisor(json.dumps(_ADVISOR), None, from_csv(list_of_prices), region)
 
 
 def test_two_columns_are_on_demand_prices() -> None:
@@ -138,7 +139,7 @@ def test_savings_beyond_all_are_an_error(saved: str) -> None:
 
 def test_spot_advisor_without_prices_still_has_rates() -> None:
     found = quote(
-        to_csv(from_spot_advisor(json.dumps(_ADVISOR), "Linux")), ("m5.large", "", "spot"), "us-east-1"
+        to_csv(from_spot_advisor(json.dumps(_ADVISOR), None)), ("m5.large", "", "spot"), "us-east-1"
     )
     assert found == pytest.approx((float("nan"), float("nan"), 0.075), nan_ok=True)
 

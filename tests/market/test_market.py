@@ -17,8 +17,9 @@ from tradewind.market.learned import Evidence
 from tradewind.market.market import Market
 from tradewind.market.pools import Pool, Shape, pool_of
 from tradewind.market.quotes import Origin, Origins, Quote
+from tradewind.market.rows import csv_rows
 from tradewind.market.settings import MarketSettings
-from tradewind.market.table import PriceTable, csv_rows
+from tradewind.market.table import PriceTable
 
 _TABLE = PriceTable(
     csv_rows(
@@ -33,6 +34,8 @@ kinds = st.builds(
     st.sampled_from(["", "x", "y"]),
     st.sampled_from(["spot", "on-demand"]),
     st.builds(Shape, st.sampled_from([2000, 4000]), st.just(0), st.just(())),
+    st.just("linux"),
+    st.none(),
 )
 
 
@@ -288,11 +291,11 @@ class _Asking(PriceTable):
         self.market: Market | None = None
         self.between: list[float] = []
 
-    def quote(self, node: Node, pool: Pool, region: str) -> Quote:
+    def quotes(self, node: Node, pool: Pool, region: str) -> tuple[Quote, Quote]:
         market, self.market = self.market, None
         if market is not None:
             self.between.append(market.offer_of(node).price)
-        return super().quote(node, pool, region)
+        return super().quotes(node, pool, region)
 
 
 def test_nobody_sees_a_node_whose_new_price_is_not_there_yet() -> None:

@@ -6,8 +6,9 @@ import pytest
 from tests.builders import NodeBuilder, node
 from tradewind.market.market import Market
 from tradewind.market.quotes import Origin
+from tradewind.market.rows import csv_rows
 from tradewind.market.settings import MarketSettings
-from tradewind.market.table import PriceTable, csv_rows
+from tradewind.market.table import PriceTable
 
 
 def typed(name: str, instance_type: str = "c5d.18xlarge", cpu: int = 72, gib: int = 144) -> NodeBuilder:

@@ -7,7 +7,8 @@ from tests.builders import node
 from tradewind.errors import PriceTableError
 from tradewind.market.pools import Pool
 from tradewind.market.quotes import Quote
-from tradewind.market.table import PriceTable, csv_rows, read
+from tradewind.market.rows import csv_rows
+from tradewind.market.table import PriceTable, read
 
 _POOL, _DURABLE = Pool("m5.large", "", "spot"), Pool("m5.large", "", "on-demand")
 

@@ -14,10 +14,10 @@ from scoring.rules import Filter
 from tests.builders import NodeBuilder, PodBuilder, node, pod
 from tests.planner.cases import HOST, ZONE, filled, policy_of
 from tests.planner.check import violations
+from tradewind.cluster import hints
 from tradewind.cluster.cache import Cache
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Snapshot
-from tradewind.planner import hints
 from tradewind.planner.batch import Batch
 from tradewind.planner.plan import Placement, Plan
 from tradewind.planner.problem import Assignment, value
@@ -40,6 +40,8 @@ def draw_cluster(draw: random.Random) -> tuple[list[NodeBuilder], list[PodBuilde
             each = each.label(ZONE, draw.choice(["a", "b"]))
         if draw.random() < 0.2:
             each = each.label("karpenter.sh/capacity-type", "spot")
+        if draw.random() < 0.1:
+            each = each.taint("maintenance", "PreferNoSchedule")
         nodes.append(each)
     placed = [
         _pod(draw, f"old{number}").on(f"n{draw.randrange(len(nodes))}")
@@ -48,7 +50,7 @@ def draw_cluster(draw: random.Random) -> tuple[list[NodeBuilder], list[PodBuilde
     waiting: list[PodBuilder] = []
     while len(waiting) < draw.randint(1, 5):
         name = f"w{len(waiting)}"
-        start = _constrained(draw, _pod(draw, name))
+        start = _preferring(draw, _constrained(draw, _pod(draw, name)))
         names = [f"{name}-{copy}" for copy in range(draw.choice([1, 1, 2, 3]))]
         waiting += [start.field("metadata", "name", value=each).uid(each) for each in names]
     return nodes, [*placed, *waiting[:5]]
@@ -83,6 +85,24 @@ def _constrained(draw: random.Random, start: PodBuilder) -> PodBuilder:  # noqa:
             return start.annotation(hints.XOR, "one")
         case 10:
             return start.annotation(hints.CONFLICTS, "w1-*,old0").limits(memory="3Gi")
+        case _:
+            return start
+
+
+def _preferring(draw: random.Random, start: PodBuilder) -> PodBuilder:
+    """Every fourth pod would rather have something."""
+    path = ("spec", "affinity", "nodeAffinity", "preferredDuringSchedulingIgnoredDuringExecution")
+    zone = {"key": ZONE, "operator": "In", "values": [draw.choice("ab")]}
+    near = {"topologyKey": draw.choice([HOST, ZONE]), "labelSelector": {"matchLabels": {"app": "x"}}}
+    match draw.randrange(12):
+        case 0:
+            return start.field(*path, value=[{"weight": 10, "preference": {"matchExpressions": [zone]}}])
+        case 1:
+            kind = draw.choice(["podAffinity", "podAntiAffinity"])
+            terms = [{"weight": draw.choice([1, 100]), "podAffinityTerm": near}]
+            return start.field("spec", "affinity", kind, path[-1], value=terms)
+        case 2:
+            return start.spread(HOST, {"app": "x"}, whenUnsatisfiable="ScheduleAnyway")
         case _:
             return start
 

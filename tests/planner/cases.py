@@ -34,8 +34,8 @@ def filled(nodes: Iterable[NodeBuilder], pods: Iterable[PodBuilder]) -> Cache:
     return cache
 
 
-def batch_of(cache: Cache) -> Batch:
-    return make_batch(cache.snapshot(), cache.all_pods(), policy_of)
+def batch_of(cache: Cache, rent: float = 0.0) -> Batch:
+    return make_batch(cache.snapshot(), cache.all_pods(), policy_of, rent=rent)
 
 
 def planned(

@@ -9,13 +9,14 @@ from collections.abc import Iterator, Sequence
 import msgspec
 import numpy as np
 
+from scoring.filters.gang import Gang
 from scoring.in_tree import IN_TREE
+from tradewind.cluster import hints
 from tradewind.cluster.cache import Cache
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.selectors import matches, parse_selector
 from tradewind.cluster.snapshot import Snapshot
 from tradewind.cluster.table import NodeTable
-from tradewind.planner import hints
 from tradewind.planner.batch import PolicyOf
 from tradewind.planner.plan import Plan
 
@@ -40,7 +41,7 @@ def violations(cache: Cache, policy_of: PolicyOf, plan: Plan) -> list[str]:
 
 def _remove_replaced(cache: Cache, pods: dict[str, Pod], plan: Plan) -> None:
     for each in plan.placements:
-        name = hints.read_placed(pods[each.pod]).replaces
+        name = hints.readable(pods[each.pod]).replaces
         if name in pods and pods[name].node_name:
             cache.remove_pod(pods[name].uid)
 
@@ -48,6 +49,7 @@ def _remove_replaced(cache: Cache, pods: dict[str, Pod], plan: Plan) -> None:
 def _refusals(snapshot: Snapshot, pod: Pod, node: str, policy_of: PolicyOf) -> Iterator[str]:
     nodes = snapshot.nodes.take(np.array([snapshot.row_of[node]]))
     theirs = {rule.name for rule in IN_TREE}
+    theirs.add(Gang.name)  # a plan of a gang is of all of it
     rules = [*(rule() for rule in IN_TREE), *(r for r in policy_of(pod).filters if r.name not in theirs)]
     for rule in rules:
         if not rule.feasible(pod, nodes).all():
@@ -61,7 +63,7 @@ def _broken_hints(
     node_of = {str(pod): pod.node_name for pod in placed}
     table = snapshot.nodes.cluster.table
     for pod in bound:
-        asked = hints.read_placed(pod)
+        asked = hints.readable(pod)
         labels = table.nodes[table.row_of[pod.node_name]].labels
         near = [other for other in placed if other.node_name == pod.node_name and other.uid != pod.uid]
         if asked.node not in {"", pod.node_name}:
@@ -70,7 +72,7 @@ def _broken_hints(
             yield f"{pod} is on a node without the labels it asks for"
         if any(hints.named(asked.conflicts, other) for other in near):
             yield f"{pod} is beside a pod it conflicts with"
-        if any(hints.named(hints.read_placed(other).conflicts, pod) for other in near):
+        if any(hints.named(hints.readable(other).conflicts, pod) for other in near):
             yield f"{pod} is beside a pod that conflicts with it"
         if asked.beside and node_of.get(asked.beside) != pod.node_name:
             yield f"{pod} is not beside {asked.beside}"
@@ -91,10 +93,14 @@ def _crowded(pod: Pod, most: int, placed: Sequence[Pod], table: NodeTable) -> bo
 
 
 def _broken_groups(placed: Sequence[Pod], bound: Sequence[Pod]) -> Iterator[str]:
-    chosen = Counter(hints.read_placed(pod).xor for pod in placed)
-    for name in {hints.read_placed(pod).xor for pod in bound} - {""}:
-        if chosen[name] > 1:
-            yield f"more than one of the alternatives {name}"
+    asked = [(pod, hints.readable(pod).xor) for pod in placed]
+    for name in {hints.readable(pod).xor.name for pod in bound} - {""}:
+        there = [(pod, own) for pod, own in asked if own.name == name]
+        if len(there) > min(own.max_pods for _, own in there):
+            yield f"too many of the alternatives {name}"
+        on_node = Counter(pod.node_name for pod, _ in there)
+        if max(on_node.values()) > min([own.per_node for _, own in there if own.per_node], default=999):
+            yield f"too many of the alternatives {name} on one node"
 
 
 def gangs_kept(pods: Sequence[Pod], plan: Plan) -> Iterator[str]:
@@ -105,7 +111,7 @@ def gangs_kept(pods: Sequence[Pod], plan: Plan) -> Iterator[str]:
         if pod.gang:
             gangs.setdefault((pod.namespace, pod.gang), []).append(pod)
     for (_, name), members in gangs.items():
-        least = max(hints.read_placed(pod).gang_min for pod in members) or len(members)
+        least = max(hints.readable(pod).gang_min for pod in members) or len(members)
         count = sum(bool(pod.node_name) or str(pod) in planned for pod in members)
         if 0 < count < least and any(str(pod) in planned for pod in members):
             yield f"of gang {name} {count} pods are placed, not {least}"

@@ -4,7 +4,7 @@ import random
 
 from tests.builders import NodeBuilder, PodBuilder, node, pod
 from tests.planner.cases import HOST, ZONE, copies
-from tradewind.planner import hints
+from tradewind.cluster import hints
 
 _SHAPES = [("4", "8Gi", 1.0), ("8", "64Gi", 2.5), ("16", "32Gi", 3.0), ("2", "16Gi", 0.7)]
 

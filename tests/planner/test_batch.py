@@ -4,7 +4,8 @@ import pytest
 
 from tests.builders import NodeBuilder, PodBuilder, node, pod
 from tests.planner.cases import HOST, ZONE, batch_of, copies, filled, planned, policy_of, where
-from tradewind.planner import hints, plan_annotation
+from tradewind.cluster import hints
+from tradewind.planner import plan_annotation
 from tradewind.planner.planner import plan
 
 
@@ -80,6 +81,19 @@ def test_a_plan_says_until_when_it_counts() -> None:
 
 def _conditioned(name: str, condition: str) -> NodeBuilder:
     return node(name).field("status", "conditions", value=[{"type": condition, "status": "True"}])
+
+
+def test_pods_that_differ_in_what_they_would_rather_have_are_not_equal() -> None:
+    def wanting(name: str, zone: str) -> PodBuilder:
+        terms = [{"key": ZONE, "operator": "In", "values": [zone]}]
+        preferred = [{"weight": 1, "preference": {"matchExpressions": terms}}]
+        path = ("spec", "affinity", "nodeAffinity", "preferredDuringSchedulingIgnoredDuringExecution")
+        return pod(name).requests(cpu="1").field(*path, value=preferred)
+
+    nodes = [node(zone).label(ZONE, zone) for zone in "ab"]
+    running = [pod(f"on-{zone}").on(zone) for zone in "ab"]
+    found = planned(nodes, [*running, wanting("one", "a"), wanting("two", "b")])
+    assert where(found) == {"one": "a", "two": "b"}
 
 
 @pytest.mark.parametrize(

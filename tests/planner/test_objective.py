@@ -38,8 +38,8 @@ def test_the_loss_to_expect_is_an_hour_of_the_pods_work() -> None:
 
 
 def test_rent_is_asked_for_the_room_that_is_taken() -> None:
-    # 2 x 0.5 and 2 x 0.75 more
-    assert cost(pod("p"), rent=2.0) == pytest.approx([1.05, 1.5])
+    # 2 x the harmonic mean of 0.5, or 0.75, and the median 0.625 more: 0.5556 and 0.6818
+    assert cost(pod("p"), rent=2.0) == pytest.approx([0.05 + 1.1111, 1.3636], abs=1e-4)
 
 
 def test_a_critical_pod_is_weighed_against_the_price_of_a_node() -> None:

@@ -25,7 +25,7 @@ def test_plans_are_valid_and_the_best(chunk: int) -> None:
     for seed in range(chunk, min(chunk + _CHUNK, _CLUSTERS)):
         nodes, pods = draw_cluster(random.Random(seed))
         cache = filled(nodes, pods)
-        batch = batch_of(cache)
+        batch = batch_of(cache, rent=2.0 * (seed % 2))
         floor = greedy(batch.problem)
         found = [Outcome(floor, "greedy")]
         optimise(batch.problem, floor, 10, found.append)

@@ -1,12 +1,18 @@
 """When the solvers are asked, and what becomes of pods without a place."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
+from scoring.filters.min_available import PROBABILITY, REPLICAS, MinAvailable
+from scoring.filters.resources import Resources
+from scoring.policy import Policy
+from scoring.rules import Filter
 from tests.builders import PodBuilder, node, pod
 from tests.planner.cases import batch_of, copies, filled, policy_of
-from tradewind.planner import hints
+from tradewind.cluster import hints
+from tradewind.cluster.objects import Pod
 from tradewind.planner.planner import PlanResult, plan, within_reach
 from tradewind.planner.problem import Assignment, Outcome, Problem
 from tradewind.planner.settings import PoolTemplate
@@ -20,8 +26,8 @@ class _Asked(Worker):
         super().__init__()
         self.seconds: list[tuple[float, float]] = []
 
-    def solve(self, problem: Problem, floor: Assignment, seconds: float, patience: float = 0.0) -> Result:  # noqa: ARG002
-        self.seconds.append((seconds, patience))
+    def solve(self, _problem: Problem, floor: Assignment, seconds: float, *more: float) -> Result:
+        self.seconds.append((seconds, more[0]))
         return Result(Outcome(floor, "greedy"), "")
 
 
@@ -66,3 +72,32 @@ def test_pools_are_not_planned_on_for_alternatives() -> None:
     found = plan(cache.snapshot(), cache.all_pods(), policy_of, None, 1, pools=[pool])
     assert found.pools == {"default/big": "large"}
     assert found.new_nodes == {"large": 1}
+
+
+@pytest.mark.parametrize("ignored", [frozenset[str](), frozenset({"example.com/slot"})])
+def test_a_resource_that_kube_scheduler_ignores_does_not_keep_a_pod_from_its_plan(
+    ignored: frozenset[str],
+) -> None:
+    """Of one slot on the node, two pods want one each."""
+    slots = copies(pod("p").requests({"example.com/slot": "1"}, cpu="1"), "p", 2)
+    cache = filled([node("n").cpu("2").resource("example.com/slot", "1")], slots)
+    found = plan(cache.snapshot(), cache.all_pods(), _rules_of(Resources(ignored_resources=ignored)), None, 1)
+    assert len(found.plan.placements) == (2 if ignored else 1)
+
+
+@pytest.mark.parametrize(("probability", "durable"), [("0.9", 0), ("0.99999", 2)])
+def test_a_plan_keeps_a_minimum_that_survives(probability: str, durable: int) -> None:
+    """Of four replicas, on a durable node that costs ten times as much as the spot nodes."""
+    spot = node("spot").cpu("8").price(0.1).label("karpenter.sh/capacity-type", "spot")
+    nodes = [node("durable").cpu("2").price(1), spot.annotation("tradewind.dev/interruption-rate", "0.5")]
+    one = pod("p").requests(cpu="1").owner("StatefulSet", "web", "web")
+    one = one.annotation(REPLICAS, "2").annotation(PROBABILITY, probability)
+    cache = filled(nodes, copies(one, "p", 4))
+    found = plan(cache.snapshot(), cache.all_pods(), _rules_of(MinAvailable()), None, 1)
+    places = [each.node for each in found.plan.placements]
+    assert len(places) == 4
+    assert places.count("durable") == durable
+
+
+def _rules_of(*rules: Filter) -> Callable[[Pod], Policy]:
+    return lambda each: replace(policy_of(each), filters=rules)

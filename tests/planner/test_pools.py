@@ -6,7 +6,7 @@ import pytest
 
 from tests.builders import PodBuilder, namespace, node, pod
 from tests.planner.cases import HOST, ZONE, copies, filled, policy_of
-from tradewind.planner import hints
+from tradewind.cluster import hints
 from tradewind.planner.planner import PlanResult, plan
 from tradewind.planner.settings import PoolTaint, PoolTemplate
 from tradewind.planner.worker import Worker
@@ -44,6 +44,18 @@ def test_only_pods_without_a_place_want_a_new_node() -> None:
     assert [each.pod for each in found.plan.placements] == ["default/fits"]
     assert (found.pools, found.new_nodes) == ({"default/left": "small"}, {"small": 1})
     assert "default/left" in found.plan.unplaced
+
+
+def test_pools_of_higher_weight_are_filled_first() -> None:
+    """Whatever they cost; what they have no room for goes on to the others."""
+    dear = LARGE.model_copy(update={"weight": 5, "max_nodes": 1})
+    pods = copies(pod("p").requests(cpu="3"), "p", 6)
+    assert dict(_planned(pods, SMALL, dear).new_nodes) == {"large": 1, "small": 1}
+
+
+def test_a_pool_without_a_price_grows_too() -> None:
+    free = SMALL.model_copy(update={"price": None})
+    assert _pools([pod("p").requests(cpu="3")], free) == {"default/p": "small"}
 
 
 def test_without_pools_nothing_grows() -> None:

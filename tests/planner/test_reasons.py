@@ -4,7 +4,7 @@ import pytest
 
 from tests.builders import PodBuilder, node, pod
 from tests.planner.cases import HOST, copies, planned
-from tradewind.planner import hints
+from tradewind.cluster import hints
 
 
 def _start() -> PodBuilder:
@@ -19,11 +19,11 @@ def _start() -> PodBuilder:
         ),
         pytest.param(_start().host_port(80), "host_ports: node(s) didn't have free ports", id="host port"),
         pytest.param(
-            _start().annotation(hints.CONFLICTS, "p-*"), "tradewind.dev/conflicts: beside", id="conflict"
+            _start().annotation(hints.CONFLICTS, "p-*"), "conflicts: node(s) had a pod that", id="conflict"
         ),
         pytest.param(
             _start().annotation(hints.ONE_PER_NODE, "true"),
-            "tradewind.dev annotations: holding as many of the workload",
+            "one_per_node: node(s) had a pod of the workload",
             id="one per node",
         ),
         pytest.param(_start().requests(cpu="900m"), "resources: cpu: node(s) had insufficient", id="cpu"),

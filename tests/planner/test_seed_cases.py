@@ -1,10 +1,12 @@
 """What Firmament, Poseidon and Fleet were asked to do, and where their ways fail."""
 
+from collections import Counter
+
 import pytest
 
 from tests.builders import PodBuilder, node, pod
 from tests.planner.cases import HOST, ZONE, copies, planned, where
-from tradewind.planner import hints
+from tradewind.cluster import hints
 
 
 def test_a_pod_gets_its_best_node_although_its_opponent_can_use_only_the_other() -> None:
@@ -160,6 +162,18 @@ def test_of_alternatives_one_is_placed_the_best() -> None:
     plan = planned([node("dear").price(9), node("cheap").price(1)], [dear, cheap])
     assert where(plan) == {"without": "cheap"}
     assert "variant" in plan.unplaced["default/with-gpu"]
+
+
+@pytest.mark.parametrize(
+    ("limits", "placed", "on_one_node"),
+    [(",p=3", 3, 3), (",p=3,r=1", 2, 1), (",p=4,r=2", 4, 2), (",p=9,r=9", 5, 5)],
+)
+def test_p_of_the_alternatives_are_placed_and_r_on_a_node(limits: str, placed: int, on_one_node: int) -> None:
+    """The flow network's figures: p units pass at a time, r to one machine; there are 5 pods, 2 machines."""
+    start = pod("v").requests(cpu="100m").annotation(hints.XOR, f"variant{limits}")
+    plan = planned([node("m0").price(1), node("m1").price(9)], copies(start, "v", 5))
+    on_nodes = Counter(where(plan).values())
+    assert (len(plan.placements), max(on_nodes.values())) == (placed, on_one_node)
 
 
 def test_no_more_than_r_pods_in_a_zone() -> None:

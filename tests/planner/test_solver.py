@@ -1,5 +1,6 @@
 """The loop of the solvers' process, in this one: requests are put in beforehand, and it ends when they do."""
 
+import math
 import signal
 import socket
 from collections.abc import Iterator
@@ -50,19 +51,24 @@ def _answers(*requests: Any) -> list[Any]:
 def test_each_request_is_acknowledged_and_ended() -> None:
     problem = _problem()
     floor = greedy(problem)
-    first, *outcomes, last = _answers(("optimise", problem, floor, 2.0, 0.0))
-    assert (first, last) == ("ready", "done")
+    loaded, first, *outcomes, last = _answers(("optimise", problem, floor, 2.0, 0.0, math.inf))
+    assert (loaded, first, last) == ("loaded", "ready", "done")
     assert [type(each) for each in outcomes] == [Outcome]
     assert outcomes[0].engine == "exact"
     # 3 of 4 cores of a node for 2 dollars
-    assert _answers(("lower_bound", problem, floor, 2.0, 0.0)) == ["ready", pytest.approx(1.5), "done"]
+    assert _answers(("lower_bound", problem, floor, 2.0, 0.0, math.inf)) == [
+        "loaded",
+        "ready",
+        pytest.approx(1.5),
+        "done",
+    ]
 
 
 def test_what_a_solver_raises_is_told_and_the_next_request_served() -> None:
     problem = _problem()
     nothing: Assignment = {}
-    requests = [("lower_bound", each, nothing, 1.0, 0.0) for each in (None, problem)]
-    ready, failure, again, bound, done = _answers(*requests)
+    requests = [("lower_bound", each, nothing, 1.0, 0.0, math.inf) for each in (None, problem)]
+    _, ready, failure, again, bound, done = _answers(*requests)
     assert isinstance(failure, Failure)
     assert failure.text.startswith("AttributeError: ")
     assert (ready, again, bound, done) == ("ready", "ready", 0.0, "done")

@@ -9,7 +9,7 @@ from scoring.pod_filter import PodFilter
 from scoring.rules import Filter, Scorer
 from tests.builders import NodeBuilder, PodBuilder, node, pod
 from tests.planner.cases import HOST, ZONE, batch_of, copies, filled
-from tradewind.planner import hints
+from tradewind.cluster import hints
 
 _FILTERS: list[type[Filter]] = [
     *registry.FILTERS,
@@ -59,6 +59,12 @@ def test_classes_that_differ_in_ties_only_share_their_columns() -> None:
     first, second = batch_of(filled(_nodes(), [placed, *pods])).problem.classes
     assert first.allowed.tolist() == [True, False, False]
     assert second.allowed.tolist() == [True, True, False]
+
+
+def test_pods_that_ask_for_other_disks_by_a_label_are_of_two_classes() -> None:
+    fast, slow = (pod("p").label("tradewind.dev/disk-type", disk) for disk in ("ssd", "hdd"))
+    classes = batch_of(filled(_nodes(), [*copies(fast, "f", 2), *copies(slow, "s", 2)])).problem.classes
+    assert [each.allowed.tolist() for each in classes] == [[False, True, False], [False, False, False]]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 
 from tests.builders import PodBuilder, node, pod
 from tests.planner.cases import HOST, ZONE, batch_of, copies, filled
-from tradewind.planner import hints
+from tradewind.cluster import hints
 from tradewind.planner.relations.attraction import Attraction
 from tradewind.planner.relations.cap import Cap
 from tradewind.planner.relations.choice import Choice
@@ -26,10 +26,10 @@ def _start() -> PodBuilder:
         (_start().affinity(ZONE, {"app": "p"}), Attraction, "pod_affinity: "),
         (_start().spread(ZONE, {"app": "p"}), Skew, "topology_spread: "),
         (_start().annotation("tradewind.dev/durable-min", "1"), Floor, "durable_floor: "),
-        (_start().annotation(hints.CONFLICTS, "p-1"), Exclusion, "tradewind.dev/conflicts: "),
-        (_start().annotation(hints.BESIDE, "p-1"), Attraction, "tradewind.dev/beside: "),
-        (_start().annotation(hints.ONE_PER_NODE, "true"), Cap, "tradewind.dev annotations: "),
-        (_start().annotation(hints.MAX_PER_ZONE, "2"), Cap, "tradewind.dev annotations: "),
+        (_start().annotation(hints.CONFLICTS, "p-1"), Exclusion, "conflicts: "),
+        (_start().annotation(hints.BESIDE, "p-1"), Attraction, "beside: "),
+        (_start().annotation(hints.ONE_PER_NODE, "true"), Cap, "one_per_node: "),
+        (_start().annotation(hints.MAX_PER_ZONE, "2"), Cap, "max_per_zone: "),
         (_start().annotation(hints.XOR, "either"), Choice, ""),
     ],
 )

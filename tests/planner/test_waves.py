@@ -10,8 +10,8 @@ from tests.builders import NodeBuilder, PodBuilder, node, pod
 from tests.planner.brute_force import draw_cluster
 from tests.planner.cases import HOST, ZONE, batch_of, copies, filled, planned, policy_of
 from tests.planner.check import violations
+from tradewind.cluster import hints
 from tradewind.cluster.cache import Cache
-from tradewind.planner import hints
 from tradewind.planner.binding import assignment_of, valid_order
 from tradewind.planner.engine import optimise
 from tradewind.planner.greedy import greedy

@@ -54,6 +54,14 @@ def test_the_solver_betters_the_floor_and_serves_again(worker: Worker) -> None:
     assert worker.pid == pid
 
 
+def test_the_solvers_yield_to_other_processes(worker: Worker) -> None:
+    problem = _boreas_b()
+    worker.solve(problem, greedy(problem), 1.0)
+    assert worker.pid is not None
+    nicer = os.getpriority(os.PRIO_PROCESS, worker.pid) - os.getpriority(os.PRIO_PROCESS, 0)
+    assert nicer == min(5, 19 - os.getpriority(os.PRIO_PROCESS, 0))
+
+
 def test_a_killed_solver_costs_that_plan_only(worker: Worker) -> None:
     worker.start()
     victim = worker.pid

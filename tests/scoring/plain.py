@@ -57,7 +57,7 @@ def price(pod: Pod, places: Sequence[Place]) -> list[float]:
         return min(request / place.total(resource), 1) if place.total(resource) else 1
 
     asked = [(name, request) for name, request in pod.requests.items() if request > 0]
-    costs = [place.offer.price * max(share(place, *each) for each in asked) for place in places]
+    costs = [_expected(place.offer) * max(share(place, *each) for each in asked) for place in places]
     known = [cost for cost in costs if not math.isnan(cost)]
     if not known:
         return [0.5] * len(costs)
@@ -66,11 +66,17 @@ def price(pod: Pod, places: Sequence[Place]) -> list[float]:
     return [median / (median + cost) if median + cost else 1 for cost in costs]
 
 
+def _expected(offer: Offer) -> float:
+    known = offer.price > 0 and offer.median_price > 0
+    return 0.75 * offer.price + 0.25 * offer.median_price if known else offer.price
+
+
 def stability(_pod: Pod, places: Sequence[Place]) -> list[float]:
     def ratio(offer: Offer) -> float:
         return offer.price / offer.median_price if offer.price > 0 and offer.median_price > 0 else 1
 
-    scores = [1 - min(1, place.offer.interruption_rate * ratio(place.offer)) for place in places]
+    penalties = [place.offer.interruption_rate * ratio(place.offer) for place in places]
+    scores = [1 - each / max(1, *penalties) for each in penalties]
     spot = [(place, score) for place, score in zip(places, scores, strict=True) if not place.offer.durable]
     if not spot:
         return scores
@@ -88,6 +94,11 @@ def workload_priority(pod: Pod, places: Sequence[Place]) -> list[float]:
     if pod.priority >= 1000:
         return [float(place.offer.durable) for place in places]
     return [float(not place.offer.durable) if pod.priority < 0 else 0.5 for place in places]
+
+
+def guide(_pod: Pod, places: Sequence[Place]) -> list[float]:
+    """There is none."""
+    return [0.0] * len(places)
 
 
 def disk_type(pod: Pod, places: Sequence[Place]) -> list[float]:
@@ -123,7 +134,16 @@ def limits(pod: Pod, place: Place) -> bool:
 
 SCORERS: Mapping[str, Callable[[Pod, Sequence[Place]], list[float]]] = {
     rule.__name__: rule
-    for rule in (resource_fit, disk_type, network_type, price, stability, workload_priority, equivalence)
+    for rule in (
+        resource_fit,
+        disk_type,
+        network_type,
+        price,
+        stability,
+        workload_priority,
+        equivalence,
+        guide,
+    )
 }
 FILTERS: Mapping[str, Callable[[Pod, Place], bool]] = {
     "resources": resources,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from extender.verbs import REFUSED_NODE, UNKNOWN_NODE
+from extender.verbs import OTHER_NODE, REFUSED_NODE, UNKNOWN_NODE
 from scoring.filters.leaving import Leaving
 from scoring.filters.resources import KubeResources
 from scoring.in_tree import IN_TREE
@@ -16,6 +16,7 @@ from scoring.registry import FILTERS, SCORERS
 from scoring.rules import Filter, Scorer
 from tests.scoring.drawn import UNHURRIED, Case, cases
 from tradewind.planner.boost import PlannedNodeOnly
+from tradewind.planner.gang_room import WholeGangFits
 
 _scorers = [entry.scorer for entry in SCORERS]
 
@@ -31,6 +32,8 @@ _REASON = re.compile(r"node\(s\) (had|didn't|were|weren't|refused) [^.:;\d]+[^.:
     [
         *((rule.name, rule.reason) for rule in _filters),
         ("plan", PlannedNodeOnly.reason),
+        ("gang room", WholeGangFits.reason),
+        ("other node", OTHER_NODE),
         ("unknown node", UNKNOWN_NODE),
         ("refused node", REFUSED_NODE),
     ],

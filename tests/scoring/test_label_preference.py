@@ -27,6 +27,16 @@ _NODES = cluster_of(
         pytest.param(
             DiskType(), pod("w").annotation(_DISK, " , "), "ssd nvme hdd none", id="no alternative at all"
         ),
+        pytest.param(DiskType(), pod("w").label(_DISK, "ssd"), "ssd", id="a label of the pod"),
+        pytest.param(
+            DiskType(), pod("w").label(_DISK, "ssd").annotation(_DISK, "hdd"), "hdd", id="an annotation first"
+        ),
+        pytest.param(
+            DiskType(),
+            pod("w").label(_DISK, "ssd").label(_DISK + "-policy", "preferred"),
+            "ssd nvme hdd none",
+            id="a label's policy",
+        ),
         pytest.param(DiskType(), pod("w").annotation(_DISK, "tape"), "", id="a type that no node has"),
         pytest.param(
             DiskType(labels=("disktype",)), pod("w").annotation(_DISK, "ssd"), "hdd", id="labels of one's own"

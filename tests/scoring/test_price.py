@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scoring.scorers.price import Price, pod_cost
-from tests.builders import cluster_of, node, pod
+from tests.builders import NodeBuilder, cluster_of, node, pod
 
 _WANTED = pod("w").requests(cpu="1", memory="2Gi").build()
 
@@ -73,9 +73,42 @@ def test_a_cheaper_twin_never_ranks_lower(prices: list[float]) -> None:
             assert price >= other or scores[i] >= scores[j]
 
 
-def test_the_literal_formula_favours_what_has_become_dearer() -> None:
-    risen = node("risen").price(0.2).annotation("tradewind.dev/median-price", "0.1")
-    fallen = node("fallen").price(0.05).annotation("tradewind.dev/median-price", "0.1")
-    nodes = cluster_of([risen, fallen, node("steady").price(0.01), node("unknown")]).nodes
-    # risen: 1 - 0.1/0.2; fallen: 1 - 0.1/0.05 = -1, taken as 0; steady is at its median
-    assert Price(formula="literal").score(_WANTED, nodes).tolist() == pytest.approx([0.5, 0, 0, 0])
+def _was(name: str, price: float, median: float) -> NodeBuilder:
+    return node(name).price(price).annotation("tradewind.dev/median-price", str(median))
+
+
+def test_a_price_is_expected_to_go_a_quarter_of_the_way_back_to_its_median() -> None:
+    # risen: (3 x 0.2 + 0.1)/4 = 0.175; fallen: (3 x 0.05 + 0.1)/4 = 0.0625; steady: 0.15, the median.
+    nodes = cluster_of([_was("risen", 0.2, 0.1), _was("fallen", 0.05, 0.1), node("steady").price(0.15)]).nodes
+    assert Price().score(_WANTED, nodes).tolist() == pytest.approx([150 / 325, 1500 / 2125, 1 / 2])
+    # By the price of now alone the median is 0.15, by the median alone it is 0.1.
+    assert Price(history=0).score(_WANTED, nodes).tolist() == pytest.approx([15 / 35, 15 / 20, 1 / 2])
+    assert Price(history=1).score(_WANTED, nodes).tolist() == pytest.approx([1 / 2, 1 / 2, 10 / 25])
+
+
+def test_a_part_of_history_beyond_all_of_it_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"history: 1\.5 is not within 0 and 1"):
+        Price(history=1.5)
+
+
+@pytest.mark.parametrize(
+    ("built", "scores"),
+    [
+        # 1 - 0.1/0.2 = 1/2; 1 - 0.1/0.05 = -1; at its median 0: scaled from -1..1/2
+        pytest.param(
+            [_was("risen", 0.2, 0.1), _was("fallen", 0.05, 0.1), node("steady").price(0.01), node("unknown")],
+            [1, 0, 2 / 3, 2 / 3],
+            id="favours what has become dearer",
+        ),
+        # 1 - 1/0.5 = -1, 1 - 1/0.1 = -9, 0
+        pytest.param(
+            [_was("half", 0.5, 1), _was("tenth", 0.1, 1), _was("steady", 1, 1)],
+            [8 / 9, 0, 1],
+            id="keeps the order below 0",
+        ),
+        pytest.param([_was("one", 1, 1), _was("other", 2, 2)], [0.5, 0.5], id="all at their median"),
+    ],
+)
+def test_the_literal_formula(built: list[NodeBuilder], scores: list[float]) -> None:
+    nodes = cluster_of(built).nodes
+    assert Price(formula="literal").score(_WANTED, nodes).tolist() == pytest.approx(scores)

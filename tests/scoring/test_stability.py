@@ -34,6 +34,14 @@ def test_stability(built: NodeBuilder, score: float) -> None:
     assert Stability().score(pod("w").build(), nodes).tolist() == pytest.approx([score])
 
 
+def test_penalties_above_1_keep_their_order() -> None:
+    # 0.9 x 1/0.1 = 9, 0.5 x 0.6/0.1 = 3, 0.2: divided by the largest
+    worst = node("n").annotation(_RATE, "0.9").price(1).annotation(_MEDIAN, "0.1")
+    bad = node("m").annotation(_RATE, "0.5").price(0.6).annotation(_MEDIAN, "0.1")
+    nodes = cluster_of([worst, bad, node("o").annotation(_RATE, "0.2").price(1)]).nodes
+    assert Stability().score(pod("w").build(), nodes).tolist() == pytest.approx([0, 2 / 3, 1 - 0.2 / 9])
+
+
 def rated(name: str, rate: str, *, spot: bool = True, price: float | None = None) -> NodeBuilder:
     built = node(name).annotation(_RATE, rate)
     built = built.label("karpenter.sh/capacity-type", "spot" if spot else "on-demand")

@@ -1,12 +1,15 @@
 """Arguments that several commands share."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from tradewind.errors import TradewindError
 
 STANDARD_INPUT = Path("/dev/stdin")
+
+Number = TypeVar("Number", int, float)
 
 
 def input_file(text: str) -> Path:
@@ -20,6 +23,29 @@ def followed_file(text: str) -> Path:
             "a file that is followed while it changes; standard input is not one"
         )
     return Path(text)
+
+
+def positive_seconds(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < 86400:  # noqa: PLR2004  a day
+        raise argparse.ArgumentTypeError(f'"{text}" is not a number of seconds above 0')
+    return number
+
+
+def positive(number: type[Number]) -> Callable[[str], Number]:
+    def positive(text: str) -> Number:
+        try:
+            value = number(text)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f'"{text}" is not a number above 0') from None
+        if not 0 < value < float("inf"):
+            raise argparse.ArgumentTypeError(f'"{text}" is not a number above 0')
+        return value
+
+    return positive
 
 
 def refuse_together(options: argparse.Namespace, flags: Sequence[str], why: str) -> None:

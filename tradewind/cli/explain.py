@@ -14,7 +14,7 @@ from tradewind.explain import report
 from tradewind.explain.evaluation import evaluate
 from tradewind.explain.explanation import Explanation
 from tradewind.explain.origins import with_origins
-from tradewind.kube.access import home_kubeconfig
+from tradewind.kube.access import bearer_token, home_kubeconfig
 from tradewind.runtime import identity
 from tradewind.runtime.assembly import Assembly
 from tradewind.runtime.source import from_file
@@ -33,8 +33,10 @@ def add(command: argparse.ArgumentParser) -> None:
         "--kubeconfig",
         type=Path,
         metavar="FILE",
-        help="ask the replicas in this cluster (default: $KUBECONFIG, else ~/.kube/config)",
+        help="ask the replicas in this cluster (default: $KUBECONFIG, else ~/.kube/config); with --server, "
+        "send its token there",
     )
+    argument("--token-file", type=Path, metavar="FILE", help="with --server: send this bearer token")
     argument(
         "--cluster",
         type=input_file,
@@ -56,8 +58,10 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _from_file(options: argparse.Namespace) -> Explanation:
-    if options.server or options.ca_file or options.kubeconfig:
-        raise TradewindError("--cluster asks no server: leave --server, --ca-file and --kubeconfig out")
+    if options.server or options.ca_file or options.kubeconfig or options.token_file:
+        raise TradewindError(
+            "--cluster asks no server: leave --server, --ca-file, --token-file and --kubeconfig out"
+        )
     refuse_stdin_twice(options.cluster, options.config)
     return explain_in_file(options.cluster, options.config, options.pod, options.node or ())
 
@@ -78,18 +82,39 @@ def explain_in_file(
 def _from_server(options: argparse.Namespace) -> Explanation:
     if options.config or options.node:
         raise TradewindError("--config and --node go with --cluster; a server has decided already")
-    refuse_together(options, ["--server", "--kubeconfig"], "a server's address, or the replicas in a cluster")
+    refuse_together(options, ["--token-file", "--kubeconfig"], "one token is sent")
+    if not options.server and (options.token_file or options.ca_file):
+        raise TradewindError("--token-file and --ca-file go with --server, which they are for")
+    if options.ca_file and options.server.startswith("http://"):
+        raise TradewindError(f"--ca-file is for https://, and {options.server} is not")
     namespace, _, name = options.pod.partition("/")
     if not (namespace and name) or "/" in name:
         raise TradewindError(f'"{options.pod}" is not NAMESPACE/POD')
+    if options.server:
+        return fetch_explanation(options.server, namespace, name, options.ca_file, _token(options))
     if not options.kubeconfig:
         try:
-            return fetch_explanation(options.server or DEFAULT_SERVER, namespace, name, options.ca_file)
+            return fetch_explanation(DEFAULT_SERVER, namespace, name)
         except NoAnswerError as error:
-            if options.server:
-                raise
             if not (os.environ.get("KUBECONFIG") or home_kubeconfig()):
                 raise TradewindError(
                     f"{error}, --kubeconfig a cluster whose replicas to ask, --cluster a file to evaluate"
                 ) from error
     return fetch_from_replicas(Kubectl(options.kubeconfig, identity.namespace()), namespace, name)
+
+
+def _token(options: argparse.Namespace) -> str:
+    """Sent only if asked for: whoever runs the server could use it."""
+    if options.kubeconfig:
+        token = bearer_token(options.kubeconfig)
+        if not token:
+            raise TradewindError(
+                f"{options.kubeconfig} has no token: 'kubectl create token' makes one for --token-file"
+            )
+        return token
+    if not options.token_file:
+        return ""
+    try:
+        return str(options.token_file.read_text().strip())
+    except (OSError, UnicodeDecodeError) as error:
+        raise TradewindError(f"reading {options.token_file}: {error}") from error

@@ -9,8 +9,9 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
+from tradewind.cli.terminal import complain
 from tradewind.errors import TradewindError
 
 # The module of each command, and its line in the list of commands.
@@ -18,7 +19,11 @@ COMMANDS = {
     "serve": "answer kube-scheduler's extender requests",
     "explain": "say why a pod is where it is, or why it is nowhere",
     "plan": "place all waiting pods of a cluster file together",
+    "savings": "say what the nodes cost, and what they would cost with Tradewind",
+    "what-if": "say what another configuration, price or number of replicas would change",
     "planner": "plan for the waiting pods of a live cluster",
+    "fleet": "schedule a fleet of clusters, beside Karmada",
+    "site": "publish a member cluster to the fleet",
     "release": "remove Tradewind's scheduling gate from all pods",
     "check-config": "say what a configuration means, or what is wrong",
     "prices": "make a price table from other price lists",
@@ -35,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         options.run(options)
         sys.stdout.flush()
     except TradewindError as error:
-        print(f"{_red('tradewind:')} {error}", file=sys.stderr)
+        complain(error)
         sys.exit(2)
     except BrokenPipeError:
         # The reader, `head` or a pager, has seen enough; Python would complain once more on its way out.
@@ -58,6 +63,11 @@ def parser(*, complete: bool = False) -> argparse.ArgumentParser:
 
 class Parser(argparse.ArgumentParser):
     """No abbreviated flags: `--prot` must not become `--protect-floor`, which writes to pods."""
+
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        complain(message, f"{self.prog}: error:")
+        sys.exit(2)
 
     def __init__(self, **arguments: Any) -> None:
         super().__init__(allow_abbrev=False, **arguments)
@@ -87,8 +97,3 @@ def _prog() -> str:
     """As it was called: kubectl runs a program named kubectl-tradewind for `kubectl tradewind`."""
     called = os.path.basename(sys.argv[0])  # noqa: PTH119  a pathlib import for one name
     return "kubectl tradewind" if called.startswith("kubectl-") else "tradewind"
-
-
-def _red(text: str) -> str:
-    coloured = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
-    return f"\x1b[31m{text}\x1b[0m" if coloured else text

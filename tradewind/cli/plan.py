@@ -1,18 +1,18 @@
 """`tradewind plan`."""
 
 import argparse
-import sys
 import time
 from collections.abc import Sequence
 
-from tradewind.cli.arguments import input_file, refuse_stdin_twice
+from tradewind.cli.arguments import input_file, positive_seconds, refuse_stdin_twice
 from tradewind.cli.plan_report import PlanReport
 from tradewind.cli.progress import progress
+from tradewind.cli.terminal import complain, terminal_width
+from tradewind.cluster import hints
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Snapshot
 from tradewind.errors import TradewindError
 from tradewind.explain.words import counted
-from tradewind.planner import hints
 from tradewind.planner.planner import plan
 from tradewind.planner.worker import Worker
 from tradewind.runtime.assembly import Assembly
@@ -35,7 +35,7 @@ def add(command: argparse.ArgumentParser) -> None:
     argument("-o", "--output", choices=["table", "json"], default="table")
     argument(
         "--seconds",
-        type=_positive,
+        type=positive_seconds,
         default=_SECONDS,
         metavar="N",
         help="time limit of solvers and lower bound (default: %(default)g)",
@@ -62,15 +62,15 @@ def run(options: argparse.Namespace) -> None:
     finally:
         worker.close()
     if report.planned.failure:
-        print(f"tradewind: {report.planned.failure}; this is the plan without it", file=sys.stderr)
-    print(report.json() if options.output == "json" else report.text())
+        complain(f"{report.planned.failure}; this is the plan without it")
+    print(report.json() if options.output == "json" else report.text(terminal_width()))
 
 
 def _planned(
     parts: Assembly, snapshot: Snapshot, pods: Sequence[Pod], worker: Worker, limit: float
 ) -> PlanReport:
     started = time.monotonic()
-    pools = parts.settings.planner.pools
+    pools = parts.pools()
     planned = plan(snapshot, pods, parts.settings.policy_of, worker, limit, pools=pools)
     seconds = time.monotonic() - started
     return PlanReport(
@@ -83,13 +83,3 @@ def _planned(
         ),
         seconds=seconds,
     )
-
-
-def _positive(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = 0.0
-    if not 0 < number < 86400:  # noqa: PLR2004  a day
-        raise argparse.ArgumentTypeError(f'"{text}" is not a number of seconds above 0')
-    return number

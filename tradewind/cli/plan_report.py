@@ -5,12 +5,14 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from tradewind.cluster.objects import Pod
-from tradewind.explain.tables import Column, lines
+from tradewind.explain.tables import Column, fitted, lines
 from tradewind.explain.words import counted, dollars
 from tradewind.market.coverage import Coverage
+from tradewind.planner.elsewhere import elsewhere
 from tradewind.planner.planner import PlanResult
 
 _ROUNDING = 1e-6
@@ -21,7 +23,7 @@ _MAX_NAMED = 3
 class PlanReport:
     planned: PlanResult
     pods: Sequence[Pod]
-    pool_prices: Mapping[str, float]  # dollars an hour of a new node
+    pool_prices: Mapping[str, float | None]  # dollars an hour of a new node, None where unknown
     coverage: Coverage
     bound: float | None  # on what the nodes that are there cost; nodes where there are no prices
     seconds: float
@@ -32,14 +34,24 @@ class PlanReport:
         taken = self.planned.pools
         return {pod: reason for pod, reason in self.planned.plan.unplaced.items() if pod not in taken}
 
+    @cached_property
+    def elsewhere(self) -> dict[str, str]:
+        """Placed pods that are not where `explain` would rather have them, and why."""
+        found = elsewhere(self.planned.batch, self.planned.plan, priced=bool(self.coverage.priced))
+        return {pod: str(each) for pod, each in found.items()}
+
     @property
-    def new_nodes_cost(self) -> float:
-        return sum(self.pool_prices[pool] * count for pool, count in self.planned.new_nodes.items())
+    def new_nodes_cost(self) -> float | None:
+        """None where the price of one is not known."""
+        prices = [(self.pool_prices[pool], count) for pool, count in self.planned.new_nodes.items()]
+        known = [price * count for price, count in prices if price is not None]
+        return sum(known) if len(known) == len(prices) else None
 
     @property
     def hourly_cost(self) -> float | None:
         """Of nodes in use and new nodes; None where no price is known."""
-        return self.planned.plan.hourly_cost + self.new_nodes_cost if self.coverage.priced else None
+        new = self.new_nodes_cost
+        return self.planned.plan.hourly_cost + new if self.coverage.priced and new is not None else None
 
     def json(self) -> str:
         plan, cost = self.planned.plan, self.hourly_cost
@@ -48,6 +60,7 @@ class PlanReport:
             {
                 "placements": {each.pod: each.node for each in plan.placements},
                 "unplaced": self.unplaced,
+                **({"elsewhere": self.elsewhere} if self.elsewhere else {}),
                 **self._grown(),
                 "nodesUsed": plan.nodes_used,
                 "hourlyCost": None if cost is None else round(cost, 6),
@@ -64,11 +77,15 @@ class PlanReport:
             indent=2,
         )
 
-    def text(self) -> str:
+    def text(self, width: int | None = None) -> str:
+        """`width` is that of a terminal; without one nothing is cut."""
         plan, unplaced = self.planned.plan, self.unplaced
         places = {each.pod: each.node for each in plan.placements}
         places |= {pod: f"a new node of pool {pool}" for pod, pool in sorted(self.planned.pools.items())}
-        table = [*lines([Column(["POD"], [*places]), Column(["NODE"], [*places.values()])])]
+        columns = [Column(["POD"], [*places]), Column(["NODE"], [*places.values()])]
+        table = [*lines(columns if width is None else fitted(columns, width))]
+        if self.elsewhere:
+            table += ["", "NOT THE HIGHEST SCORE", *self._reasons(self.elsewhere)]
         if unplaced:
             table += ["", "UNPLACED", *self._reasons(unplaced)]
         new = [
@@ -93,25 +110,31 @@ class PlanReport:
         return {
             "pools": dict(self.planned.pools),
             "newNodes": dict(self.planned.new_nodes),
-            "newNodesCost": round(self.new_nodes_cost, 6),
+            "newNodesCost": None if self.new_nodes_cost is None else round(self.new_nodes_cost, 6),
         }
 
     def _cost(self) -> str:
-        cost, bound = self.hourly_cost, self.bound
-        new = f" and {_dollars(self.new_nodes_cost)} for new ones" if self.planned.new_nodes else ""
+        cost, bound, new_cost = self.hourly_cost, self.bound, self.new_nodes_cost
+        number = sum(self.planned.new_nodes.values())
+        if new_cost is None:
+            now = self.planned.plan.hourly_cost
+            used = self.planned.plan.nodes_used
+            there = _dollars(now) if self.coverage.priced else f"{counted(used, 'node')} (no prices)"
+            return f"{there}, and {counted(number, 'new node')} (no prices)."
+        new = f" and {_dollars(new_cost)} for new ones" if self.planned.new_nodes else ""
         if cost is None:
             fewest = "" if bound is None else f"; no plan needs fewer than {math.ceil(bound - _ROUNDING)}"
             return f"{counted(self.planned.plan.nodes_used, 'node')} (no prices){new}{fewest}."
         if self.planned.new_nodes:
-            return f"{_dollars(cost)}, of which {_dollars(self.new_nodes_cost)} for new nodes."
+            return f"{_dollars(cost)}, of which {_dollars(new_cost)} for new nodes."
         below = "" if bound is None else f"; no plan can be below {_dollars(bound)}"
         return f"{_dollars(cost)}{below}."
 
-    def _reasons(self, unplaced: Mapping[str, str]) -> list[str]:
+    def _reasons(self, told_of: Mapping[str, str]) -> list[str]:
         """One line for each reason, the one with most pods first."""
         workloads = {str(pod): pod.workload or str(pod) for pod in self.pods}
         by_reason: defaultdict[str, list[str]] = defaultdict(list)
-        for pod, reason in sorted(unplaced.items()):
+        for pod, reason in sorted(told_of.items()):
             by_reason[reason].append(pod)
         told = []
         for reason, pods in sorted(by_reason.items(), key=lambda each: (-len(each[1]), each[1])):

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from tradewind.cli.arguments import followed_file
+from tradewind.cli.arguments import followed_file, positive
 from tradewind.controller.service import PlannerOptions, PlannerService
 from tradewind.runtime import identity, logs
 from tradewind.runtime.assembly import Assembly
@@ -34,6 +34,18 @@ def add(command: argparse.ArgumentParser) -> None:
         help="of the Lease that its replicas share, and of the learned rates (default: $POD_NAMESPACE, else "
         f"{identity.DEFAULT_NAMESPACE})",
     )
+    argument(
+        "--hub-kubeconfig",
+        type=Path,
+        metavar="FILE",
+        help="publish this cluster to the fleet of that Karmada; fleet.site says as what",
+    )
+    argument(
+        "--hub-namespace",
+        metavar="NAME",
+        default=identity.DEFAULT_NAMESPACE,
+        help="of the summaries on the hub (default: %(default)s)",
+    )
     argument("--probe-host", default="127.0.0.1", help="address of probes and metrics (default: %(default)s)")
     argument(
         "--probe-port",
@@ -49,6 +61,13 @@ def add(command: argparse.ArgumentParser) -> None:
         "TRADEWIND_PROTECT_FLOOR=true",
     )
     argument(
+        "--evict",
+        action="store_true",
+        default=switched_on("TRADEWIND_EVICT"),
+        help="evict pods that others replace, and what is left of gangs where the configuration says so; or "
+        "TRADEWIND_EVICT=true",
+    )
+    argument(
         "--learn",
         action="store_true",
         default=switched_on("TRADEWIND_LEARN"),
@@ -56,7 +75,7 @@ def add(command: argparse.ArgumentParser) -> None:
     )
     argument(
         "--lease-seconds",
-        type=float,
+        type=positive(float),
         default=15.0,
         metavar="N",
         help="without a sign of the leader, after which another replica leads (default: %(default)g)",
@@ -75,6 +94,9 @@ def run(options: argparse.Namespace) -> None:
             lease_seconds=options.lease_seconds,
             learn=options.learn,
             protect_floor=options.protect_floor,
+            evict=options.evict,
+            hub_kubeconfig=options.hub_kubeconfig,
+            hub_namespace=options.hub_namespace,
         ),
         Assembly(live(options.kubeconfig), options.config, options.namespace),
     )

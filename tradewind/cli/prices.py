@@ -11,7 +11,7 @@ from tradewind.cli.download import download
 from tradewind.errors import PriceTableError, TradewindError
 from tradewind.market.imports import read, to_csv
 from tradewind.market.pools import ON_DEMAND
-from tradewind.market.table import UNSAID, Row
+from tradewind.market.rows import UNSAID, Row
 from tradewind.runtime import identity
 
 
@@ -34,7 +34,8 @@ def add(command: argparse.ArgumentParser) -> None:
     )
     action.add_argument("--region", help="this region only (default: all in the list)")
     action.add_argument(
-        "--system", default="Linux", help="operating system, where a list has several (default: %(default)s)"
+        "--system",
+        help="this operating system only, such as RHEL (default: Linux and Windows, as a list has them)",
     )
     action.add_argument(
         "--configmap",
@@ -83,7 +84,7 @@ def _rows(options: argparse.Namespace) -> Sequence[Row]:
         raise PriceTableError(f"{options.file}: {error}") from error
 
 
-def _on_demand(path: Path, system: str) -> Sequence[Row]:
+def _on_demand(path: Path, system: str | None) -> Sequence[Row]:
     try:
         rows = read(_read(path), system)
     except PriceTableError as error:

@@ -5,6 +5,7 @@ import re
 import sys
 from pathlib import Path
 
+from tradewind.cli.terminal import complain
 from tradewind.controller.release import LEASE, release, sign_of_life
 from tradewind.errors import ApiError, TradewindError
 from tradewind.kube.access import connect
@@ -69,7 +70,7 @@ def run(options: argparse.Namespace) -> None:
             return
         report = release(api)
     except ApiError as error:
-        print(f"tradewind: {error}", file=sys.stderr)
+        complain(error)
         sys.exit(1)
     print(report)
     if report.failed:

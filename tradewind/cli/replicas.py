@@ -14,12 +14,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tradewind.cli.server import fetch_explanation
+from tradewind.cli.server import DEFAULT_PORT, fetch_explanation
 from tradewind.errors import TradewindError
 from tradewind.explain.explanation import Explanation
 
 _SELECTOR = "app.kubernetes.io/name=tradewind,app.kubernetes.io/component=extender"
-_PORT = 8889  # of the probes, in every overlay
 _SECONDS = 30.0
 _FORWARDING = re.compile(r"Forwarding from (127\.0\.0\.1:\d+) ")
 
@@ -39,9 +38,9 @@ class Kubectl:
 
     @contextmanager
     def forwarded(self, replica: str) -> Iterator[str]:
-        """The URL of the replica's probe port on this machine."""
+        """The URL on this machine of what the replica serves on its own loopback."""
         process = subprocess.Popen(  # noqa: S603  kubectl
-            [*self._command, "port-forward", f"pod/{replica}", f":{_PORT}"],
+            [*self._command, "port-forward", f"pod/{replica}", f":{DEFAULT_PORT}"],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

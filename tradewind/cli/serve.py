@@ -1,13 +1,12 @@
 """`tradewind serve`."""
 
 import argparse
-from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
 
 from extender.service import Options, Service
 from extender.tls import Certificates
-from tradewind.cli.arguments import followed_file, input_file, refuse_together
+from tradewind.cli import exposure
+from tradewind.cli.arguments import followed_file, input_file, positive, refuse_together
 from tradewind.cli.welcome import Welcome
 from tradewind.errors import TradewindError
 from tradewind.runtime import identity, logs
@@ -18,8 +17,6 @@ from tradewind.runtime.source import choose
 _DEFAULT_PROBE_PORT = 8889
 _MEBIBYTE = 2**20
 
-Number = TypeVar("Number", int, float)
-
 
 def add(command: argparse.ArgumentParser) -> None:
     argument = command.add_argument
@@ -29,9 +26,10 @@ def add(command: argparse.ArgumentParser) -> None:
     argument(
         "--probe-port",
         type=int,
-        help="own port of probes, metrics and docs (default: the verbs' port, "
+        help="own port of probes and metrics (default: the verbs' port, "
         f"with --client-ca-file {_DEFAULT_PROBE_PORT})",
     )
+    exposure.add(command)
     argument(
         "--config",
         type=followed_file,
@@ -62,7 +60,7 @@ def add(command: argparse.ArgumentParser) -> None:
     argument("--client-ca-file", type=Path, metavar="FILE", help="only clients with a certificate of this CA")
     argument(
         "--max-body-bytes",
-        type=int,
+        type=positive(int),
         default=64 * _MEBIBYTE,
         metavar="N",
         help="larger requests get 413 (default: %(default)s)",
@@ -81,14 +79,14 @@ def add(command: argparse.ArgumentParser) -> None:
     )
     argument(
         "--decisions",
-        type=_positive(int),
+        type=positive(int),
         default=5000,
         metavar="N",
         help="how many are kept for explain (default: %(default)s)",
     )
     argument(
         "--decision-age",
-        type=_positive(float),
+        type=positive(float),
         default=3600,
         metavar="SECONDS",
         help="after which a decision is forgotten (default: %(default)s)",
@@ -96,16 +94,6 @@ def add(command: argparse.ArgumentParser) -> None:
     argument("--log-format", choices=["auto", "json", "text"], default="auto")
     argument("--log-level", choices=["debug", "info", "warning", "error"], default="info")
     command.set_defaults(run=run)
-
-
-def _positive(number: type[Number]) -> Callable[[str], Number]:
-    def positive(text: str) -> Number:
-        value = number(text)
-        if not value > 0:
-            raise argparse.ArgumentTypeError(f"{text} is not above 0")
-        return value
-
-    return positive
 
 
 def run(options: argparse.Namespace) -> None:
@@ -123,13 +111,15 @@ def run(options: argparse.Namespace) -> None:
             port=options.port,
             probe_host=options.probe_host or host,
             probe_port=probe_port,
+            explain_port=options.explain_port,
+            exposure=exposure.exposure(options),
             certificates=certificates,
             max_body_bytes=options.max_body_bytes,
             decisions=options.decisions,
             decision_age_seconds=options.decision_age,
             bind=options.bind,
             learn=options.learn,
-            welcome=Welcome(source.name, options.cluster, options.client_ca_file, options.tls_cert_file),
+            welcome=Welcome(source.name, options.cluster, options.tls_cert_file),
         ),
         Assembly(source, options.config, options.namespace),
     )

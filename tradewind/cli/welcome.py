@@ -13,12 +13,15 @@ from tradewind.runtime.source import EXAMPLES, example
 class Welcome:
     cluster: str  # its name for people
     file: Path | None  # that it comes from
-    client_ca: Path | None = None
     certificate: Path | None = None
 
-    def __call__(self, verbs: str, probes: str) -> str:
-        rows = [*self._choice(), *self._trial(verbs), *self._why(probes)]
+    def __call__(self, verbs: str, probes: str, explain: str) -> str:
+        rows = [*self._choice(), *self._trial(verbs), *self._why(explain)]
         rows += [
+            (
+                "see",
+                f"{explain} in a browser: nodes, decisions, waiting pods, savings",
+            ),
             ("look", f"{probes}/docs for the endpoints, {probes}/metrics for Prometheus"),
             ("connect", f"add {verbs} as an extender to kube-scheduler: see docs/install.md"),
         ]
@@ -45,11 +48,9 @@ class Welcome:
             return []
         return [("try", f"curl -s -d @{EXAMPLES / 'request.json'} {verbs}/prioritize")]
 
-    def _why(self, probes: str) -> list[tuple[str, str]]:
+    def _why(self, explain: str) -> list[tuple[str, str]]:
         pod = "shop/checkout-0" if self._is_example else "NAMESPACE/POD"
-        server = "" if probes == DEFAULT_SERVER else f" --server {probes}"
-        if probes.startswith("https:"):
-            server += " --ca-file FILE"
+        server = "" if explain == DEFAULT_SERVER else f" --server {explain}"
         rows = [("ask why", f"tradewind explain {pod}{server}")]
         if self.file and self.file != STANDARD_INPUT:
             rows.append(

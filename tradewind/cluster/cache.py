@@ -14,9 +14,12 @@ import msgspec
 import numpy as np
 
 from tradewind.cluster.added_nodes import with_nodes
+from tradewind.cluster.budgets import Budget
+from tradewind.cluster.guide import Guide
 from tradewind.cluster.objects import Namespace, Node, Pod
 from tradewind.cluster.placed import PlacedPods
 from tradewind.cluster.replicas import Replicas
+from tradewind.cluster.roster import RosterWriter
 from tradewind.cluster.snapshot import (
     Amounts,
     Cluster,
@@ -72,9 +75,12 @@ class Cache:
         self._assumed: dict[str, str] = {}  # pod UID to node: bound by us, not yet seen as bound
         self._pods_on: dict[str, dict[str, Pod]] = {}
         self._placed = PlacedPods()
+        self._roster = RosterWriter()
         self._replicas: Replicas | None = None  # while somebody follows them
         self._namespaces: dict[str, Namespace] = {}
         self._frozen_namespaces: Mapping[str, Namespace] | None = None  # as handed out, until one changes
+        self._guide: Guide | None = None
+        self._budgets: tuple[Budget, ...] = ()
         self._resource_rows = {name: row for row, name in enumerate(_FIRST_RESOURCES)}
         self._allocatable = np.zeros((len(_FIRST_RESOURCES), _FIRST_CAPACITY), np.int64)
         self._requested = np.zeros_like(self._allocatable)
@@ -194,8 +200,10 @@ class Cache:
                 return
             if before is not None:
                 self._take_off(before)
+                self._roster.remove(before)
             self._pods[pod.uid] = pod
             self._put_on(pod)
+            self._roster.add(pod)
             if self._replicas is not None:
                 self._replicas.replace(before, pod)
             self._queue(pod)
@@ -208,6 +216,7 @@ class Cache:
             pod = self._pods.pop(uid, None)
             if pod is not None:
                 self._take_off(pod)
+                self._roster.remove(pod)
                 if self._replicas is not None:
                     self._replicas.remove(pod)
                 self._bump()
@@ -284,6 +293,20 @@ class Cache:
                 self._frozen_namespaces = None
                 self._bump()
 
+    def replace_budgets(self, budgets: Iterable[Budget]) -> None:
+        """All that there are: nobody who places pods asks for them, so no snapshot has them."""
+        self._budgets = tuple(budgets)
+
+    def budgets(self) -> tuple[Budget, ...]:
+        return self._budgets
+
+    def follow_guide(self, guide: Guide | None) -> None:
+        """From now on; None where there is none that may be followed."""
+        with self._changed:
+            if guide is not self._guide:
+                self._guide = guide
+                self._bump()
+
     def retain_nodes(self, names: Iterable[str]) -> None:
         """Forget every node that a complete list no longer holds."""
         self._retain(self._nodes, names, self.remove_node)
@@ -335,7 +358,9 @@ class Cache:
             durable=self._columns.supply.durable,
             leaving=self._columns.supply.leaving,
             placed=self._placed.freeze(),
+            roster=self._roster.freeze(),
             namespaces=self._frozen_namespaces,
+            guide=self._guide,
         )
         nodes = Nodes(rows=self._columns.supply.rows, columns=self._columns, cluster=cluster)
         return Snapshot(generation=self._generation, nodes=nodes)

@@ -1,4 +1,4 @@
-"""A cluster from a file: what `kubectl get nodes,pods,namespaces -A -o json` (or `-o yaml`) wrote.
+"""A cluster from a file: what `kubectl get nodes,pods,namespaces,pdb -A -o json` (or `-o yaml`) wrote.
 
 A list, a stream of YAML documents, or both nested are read; objects of other kinds are left out.
 """
@@ -12,7 +12,17 @@ from typing import NamedTuple
 import msgspec
 import yaml
 
+from tradewind.cluster.budgets import Budget, read_budget
 from tradewind.cluster.cache import Cache
+from tradewind.cluster.karpenter import (
+    GROUP,
+    NodeOverlay,
+    NodePool,
+    Provisioning,
+    in_order,
+    read_node_overlay,
+    read_node_pool,
+)
 from tradewind.cluster.objects import Namespace, Node, Pod, read_namespace, read_node, read_pod
 from tradewind.errors import ClusterFileError, UnreadableObjectError
 
@@ -20,6 +30,10 @@ _Loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 # `kubectl ... > file` in a Windows PowerShell writes UTF-16.
 _ENCODINGS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+
+
+# Of kinds outside of the core group. Nodes and pods are of that group alone: others have nodes of their own.
+_GROUPS = {"PodDisruptionBudget": "policy", "NodePool": GROUP, "NodeOverlay": GROUP}
 
 
 class _Object(msgspec.Struct, rename="camel"):
@@ -39,6 +53,9 @@ class _Contents:
     nodes: dict[str, Node] = field(default_factory=dict)
     pods: dict[str, Pod] = field(default_factory=dict)
     namespaces: dict[str, Namespace] = field(default_factory=dict)
+    budgets: dict[str, Budget] = field(default_factory=dict)
+    node_pools: list[NodePool] = field(default_factory=list)
+    node_overlays: list[NodeOverlay] = field(default_factory=list)
 
     def add(self, part: _Part) -> None:
         match part.kind:
@@ -51,6 +68,15 @@ class _Contents:
             case "Namespace":
                 namespace = read_namespace(part.data)
                 self.namespaces[namespace.name] = namespace
+            case "PodDisruptionBudget":
+                budget = read_budget(part.data)
+                self.budgets[str(budget)] = budget
+            case "NodePool":
+                pool = read_node_pool(part.data)
+                self.node_pools += [pool] if pool else []
+            case "NodeOverlay":
+                overlay = read_node_overlay(part.data)
+                self.node_overlays += [overlay] if overlay else []
 
     def imply_namespaces(self) -> None:
         """A dump of nodes and pods alone still has the namespaces of its pods, as the API labels them."""
@@ -58,8 +84,11 @@ class _Contents:
             self.namespaces[name] = Namespace(name=name, labels={"kubernetes.io/metadata.name": name})
 
 
-def load(path: Path, cache: Cache) -> None:
-    """Make the cache hold what the file holds; a file that cannot be read leaves it untouched."""
+def load(path: Path, cache: Cache) -> Provisioning:
+    """Make the cache hold what the file holds; a file that cannot be read leaves it untouched.
+
+    What it says of nodes that Karpenter would add is the answer.
+    """
     contents = _Contents()
     for part in _parts(path):
         try:
@@ -70,6 +99,7 @@ def load(path: Path, cache: Cache) -> None:
     if not (contents.nodes or contents.namespaces):
         raise ClusterFileError(f"{path} holds no node, pod or namespace")
     _replace(cache, contents)
+    return in_order(contents.node_pools, contents.node_overlays)
 
 
 def _replace(cache: Cache, contents: _Contents) -> None:
@@ -83,6 +113,7 @@ def _replace(cache: Cache, contents: _Contents) -> None:
         cache.retain_pods(contents.pods)
         cache.retain_nodes(contents.nodes)
         cache.retain_namespaces(contents.namespaces)
+        cache.replace_budgets(contents.budgets.values())
 
 
 def _parts(path: Path) -> Iterator[_Part]:
@@ -117,5 +148,5 @@ def _flatten(path: Path, place: str, data: bytes | msgspec.Raw, listed_kind: str
         # The API writes the kind once, on the list: the items of a PodList are pods.
         for index, item in enumerate(head.items):
             yield from _flatten(path, f"{place}, item {index}", item, kind.removesuffix("List"))
-    elif (head.api_version or "v1") == "v1":  # other groups have nodes of their own
+    elif head.api_version is None or head.api_version.rpartition("/")[0] == _GROUPS.get(kind, ""):
         yield _Part(place, kind, data)

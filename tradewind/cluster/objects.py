@@ -5,6 +5,8 @@ from collections.abc import Hashable, Iterable, Mapping
 
 import msgspec
 
+from tradewind.cluster.bonds import CLAIM, Bonds, node_bonds, pod_bonds
+from tradewind.cluster.claims import claims_of
 from tradewind.cluster.constraints import (
     HostPort,
     PodTerm,
@@ -70,6 +72,7 @@ class Node(msgspec.Struct, frozen=True, gc=False):
     unschedulable: bool = False
     conditions: tuple[str, ...] = ()  # types and reasons of those that hold, without Ready; or SHUTDOWN
     provider_id: str = ""
+    bonds: Bonds = ()  # annotations of others by which it is to stay
 
 
 class Pod(msgspec.Struct, frozen=True, gc=False):
@@ -105,6 +108,8 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
     gates: tuple[str, ...] = ()  # names of those that keep kube-scheduler from looking at it
     scheduler_name: str = DEFAULT_SCHEDULER
     nominated: str = ""  # the node that kube-scheduler tries first; nothing once it is on one
+    bonds: Bonds = ()  # what ties it to the node it is on
+    claims: tuple[str, ...] = ()  # as people name them; where they can be, we do not know
 
     @property
     def waiting(self) -> bool:
@@ -168,6 +173,7 @@ def node_of(node: NodeObject) -> Node:
         unschedulable=bool(spec.unschedulable),
         conditions=_holding(status.conditions) if status.conditions else (),
         provider_id=spec.provider_id or "",
+        bonds=node_bonds(node.metadata.annotations),
     )
 
 
@@ -196,6 +202,7 @@ def pod_of(pod: PodObject) -> Pod:
     name = _name(metadata, "pod")
     annotations = _ours(metadata.annotations) if metadata.annotations else _NO_ANNOTATIONS
     template = _template(metadata, spec, status)
+    bonds = pod_bonds(metadata.annotations, spec)
     return msgspec.structs.replace(
         template,
         name=name,
@@ -208,6 +215,8 @@ def pod_of(pod: PodObject) -> Pod:
         gang=template.gang or annotations.get(_GANG_ANNOTATION, ""),
         gates=tuple([gate.name for gate in spec.scheduling_gates]) if spec.scheduling_gates else (),
         nominated="" if spec.node_name else status.nominated_node_name or "",
+        bonds=bonds,
+        claims=claims_of(name, spec) if CLAIM in bonds else (),
     )
 
 

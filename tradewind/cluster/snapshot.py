@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradewind.cluster.groups import PodGroup
+from tradewind.cluster.guide import Guide
 from tradewind.cluster.memoised import Memoised
 from tradewind.cluster.objects import Namespace, Pod
 from tradewind.cluster.placed import Placed
+from tradewind.cluster.roster import Roster
 from tradewind.cluster.table import Mask, NodeTable, Rows
 
 Amounts = NDArray[np.int64]
@@ -41,7 +43,9 @@ class Cluster:
     durable: Mask  # (N,) of all nodes
     leaving: Mask  # (N,) of all nodes: about to be taken away
     placed: Placed
+    roster: Roster
     namespaces: Mapping[str, Namespace]
+    guide: Guide | None = None  # of the standing plan, while there is one that may be followed
 
     def groups_of_workload(self, workload: str) -> Sequence[PodGroup]:
         """The groups of the pods of this workload."""
@@ -213,7 +217,10 @@ class Snapshot:
                 if row is not None:
                     free[node_row][row] -= by * amount
         columns = replace(columns, changed=free)
-        cluster = replace(self.nodes.cluster, placed=self.nodes.cluster.placed.changed(changed, by))
+        before = self.nodes.cluster
+        cluster = replace(
+            before, placed=before.placed.changed(changed, by), roster=before.roster.changed(changed, by)
+        )
         return replace(self, nodes=replace(self.nodes, columns=columns, cluster=cluster))
 
 

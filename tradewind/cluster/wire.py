@@ -174,6 +174,16 @@ class SchedulingGate(msgspec.Struct, gc=False):
     name: str = ""
 
 
+class Volume(msgspec.Struct, rename="camel", gc=False):
+    """Of each kind only whether it is there; claims are read by those who name them."""
+
+    name: str = ""
+    empty_dir: msgspec.Raw = NULL
+    host_path: msgspec.Raw = NULL
+    persistent_volume_claim: msgspec.Raw = NULL
+    ephemeral: msgspec.Raw = NULL
+
+
 class PodSpec(msgspec.Struct, rename="camel", gc=False):
     containers: list[Container] | None = None
     init_containers: list[Container] | None = None
@@ -189,6 +199,8 @@ class PodSpec(msgspec.Struct, rename="camel", gc=False):
     scheduling_group: SchedulingGroup | None = None
     scheduling_gates: tuple[SchedulingGate, ...] | None = None
     scheduler_name: str | None = None
+    volumes: list[Volume] | None = None
+    resource_claims: msgspec.Raw = NULL
 
 
 class PodStatus(msgspec.Struct, rename="camel", gc=False):
@@ -209,3 +221,19 @@ class PodObject(msgspec.Struct, gc=False):
 
 class NamespaceObject(msgspec.Struct, gc=False):
     metadata: Metadata
+
+
+class BudgetSpec(msgspec.Struct, rename="camel", gc=False):
+    selector: LabelSelector | None = None
+    min_available: int | str | None = None
+    max_unavailable: int | str | None = None
+
+
+class BudgetStatus(msgspec.Struct, rename="camel", gc=False):
+    disruptions_allowed: int | None = None
+
+
+class BudgetObject(msgspec.Struct, gc=False):
+    metadata: Metadata
+    spec: BudgetSpec | None = None
+    status: BudgetStatus | None = None

@@ -22,9 +22,11 @@ from pydantic import (
 from scoring.policy import Policy
 from scoring.registry import FILTERS, SCORERS
 from scoring.rules import Filter, Scorer
+from scoring.scorers.guide import GuideScore
 from tradewind.config import strict_yaml
 from tradewind.config.classes import Match, Policies
 from tradewind.errors import ConfigurationError
+from tradewind.fleet.settings import FleetSettings
 from tradewind.market.settings import MarketSettings
 from tradewind.planner.settings import PlannerSettings
 
@@ -88,6 +90,7 @@ class Document(Layer):
     classes: tuple[WorkloadClass, ...] = ()
     market: MarketSettings = MarketSettings()
     planner: PlannerSettings = PlannerSettings()
+    fleet: FleetSettings = FleetSettings()
 
     @field_validator("classes")
     @classmethod
@@ -132,7 +135,8 @@ def parse(text: str) -> Document:
     except ValidationError as error:
         raise ConfigurationError("; ".join(_reasons(error))) from error
     for policy in document.policies().all():
-        if not any(weight for _, weight in policy.scorers):
+        # The guide alone ranks nothing: there is none before the first standing plan.
+        if not any(weight for rule, weight in policy.scorers if rule.name != GuideScore.name):
             raise ConfigurationError(
                 f'weights: all are 0 in class "{policy.workload_class}"; one must be above 0'
             )
@@ -204,5 +208,12 @@ def _reasons(error: ValidationError) -> Iterator[str]:
         message = detail["msg"].removeprefix("Value error, ")
         if detail["type"] == "extra_forbidden":
             message = "unknown key"
-        shown = "" if isinstance(detail["input"], dict | list) else f" (got {detail['input']!r})"
+        shown = "" if isinstance(detail["input"], dict | list) else f" (got {_written(detail['input'])})"
         yield f"{path}: {message}{shown}" if path else f"{message}{shown}"
+
+
+def _written(value: object) -> str:
+    """As in the document: true, null, 'text'."""
+    if isinstance(value, bool | None):
+        return {None: "null", True: "true", False: "false"}[value]
+    return f"'{value}'" if isinstance(value, str) else str(value)

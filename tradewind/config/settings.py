@@ -39,6 +39,7 @@ class Settings:
         self.version += 1
         self.market = document.market
         self.planner = document.planner
+        self.fleet = document.fleet
 
     def refresh(self, on_refused: Callable[[str], None]) -> None:
         if self._path is None or not self._watched.changed():

@@ -24,6 +24,12 @@ class PlanMetrics:
             ["outcome"],
             registry=registry,
         )
+        self.evictions = Counter(
+            "tradewind_evictions",
+            "Pods evicted for a broken gang or a successor, by outcome.",
+            ["outcome"],
+            registry=registry,
+        )
         self.leading = Gauge("tradewind_planner_leading", "1 in the replica that leads.", registry=registry)
         self.held = Gauge(
             "tradewind_held_pods", "Pods held by Tradewind's scheduling gate.", registry=registry

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from cachetools import TTLCache
 
 from tradewind.cluster.objects import Pod
+from tradewind.controller.gang_losses import Loss
 from tradewind.controller.metrics import PlanMetrics
 from tradewind.errors import ApiError
 from tradewind.kube.events import Event, EventWriter, PodReference
@@ -53,6 +54,16 @@ class PlanEvents:
         """Pods that were held as long as may be."""
         text = f"Ungated without a plan: held for {held_seconds:.0f} s, and no place was found"
         await self._write_all(Event(_reference(pod), "Normal", "Ungated", text) for pod in pods)
+
+    async def gang_broken(self, losses: Iterable[Loss]) -> None:
+        """Members that are left of gangs."""
+        await self._write_all(
+            Event(_reference(pod), "Warning", "GangBroken", loss.text) for loss in losses for pod in loss.left
+        )
+
+    async def nodes_without(self, found: Iterable[tuple[Pod, str]]) -> None:
+        """Of workloads that want a pod on every node."""
+        await self._write_all(Event(_reference(pod), "Warning", "NodesWithout", text) for pod, text in found)
 
     async def _write_all(self, events: Iterable[Event]) -> None:
         news = (event for event in events if self._recent.get((event.about.uid, event.reason)) != event.text)

@@ -146,7 +146,7 @@ class PlanWriter:
     async def _patch(self, kind: str, pod: Pod, patch: dict[str, Any], subresource: str = "") -> WriteOutcome:
         return await self._counted(kind, pod, self._writes.patch(_path(pod) + subresource, patch))
 
-    async def _counted(self, kind: str, pod: Named, write: Awaitable[None]) -> WriteOutcome:
+    async def _counted(self, kind: str, pod: Named, write: Awaitable[object]) -> WriteOutcome:
         outcome = WriteOutcome.WRITTEN
         try:
             await write

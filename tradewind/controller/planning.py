@@ -6,7 +6,7 @@ stopped. Only what is being written at this moment is remembered here.
 
 import logging
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
@@ -20,7 +20,7 @@ from tradewind.controller.metrics import PlanMetrics
 from tradewind.planner import gate, plan_annotation, selection
 from tradewind.planner.plan_annotation import PlanAnnotation
 from tradewind.planner.planner import PlanResult, plan
-from tradewind.planner.settings import PlannerSettings
+from tradewind.planner.settings import PlannerSettings, PoolTemplate
 from tradewind.planner.worker import Worker
 
 # After so many, one plan in 16 is given to the solvers.
@@ -28,6 +28,11 @@ _MAX_DOUBLINGS = 4
 # While pods come faster than they are planned, only batches of so many pods for each second of the solvers
 # are given to them: the other pods wait for a millisecond a pod then.
 _WORTH_SOLVING = 1000
+
+# After which a pod is planned in any case.
+_READY_SECONDS = 5.0
+# Without a gain, so long a solve goes on: pods wait for it.
+_IDLE_SECONDS = 0.15
 
 _log = logging.getLogger(__name__)
 
@@ -53,7 +58,7 @@ class Orders:
 
 
 class _SolverBackoff:
-    """Each time the solvers find nothing better than greedy, they are skipped for twice as many plans."""
+    """Each time the solvers look in vain, they are skipped for twice as many plans."""
 
     def __init__(self) -> None:
         self._doublings = 0
@@ -62,11 +67,11 @@ class _SolverBackoff:
     def skips(self) -> bool:
         return self._left > 0
 
-    def record(self, engine: str) -> None:
+    def record(self, *, found: bool) -> None:
         """After each plan that the solvers could have had a part in."""
         if self._left:
             self._left -= 1
-        elif engine == "greedy":
+        elif not found:
             self._doublings = min(self._doublings + 1, _MAX_DOUBLINGS)
             self._left = 2**self._doublings - 1
         else:
@@ -87,14 +92,30 @@ class _Round:
 
 
 class Planning:
-    def __init__(self, cache: Cache, settings: Settings, worker: Worker | None, metrics: PlanMetrics) -> None:
+    def __init__(
+        self,
+        cache: Cache,
+        settings: Settings,
+        worker: Worker | None,
+        metrics: PlanMetrics,
+        pools: Callable[[], Sequence[PoolTemplate]] | None = None,
+        *,
+        ready: Callable[[Pod], bool] = lambda _: True,
+    ) -> None:
+        """`pools` are nodes that could be added, those of the settings if nobody knows of others.
+
+        A pod that is not `ready` is not planned for a moment: the size of its gang is being looked up.
+        """
+        self._ready = ready
         self._cache = cache
+        self._pools = pools or (lambda: settings.planner.pools)
         self._settings = settings
         self._worker = worker
         self._metrics = metrics
         self._promised: dict[str, Order] = {}
         self._unplaced: Mapping[str, tuple[Pod, str]] = {}
         self._backoff = _SolverBackoff()
+        self._patience = _SolverBackoff()  # for pods that are looked for in vain
         self._batched: dict[str, float] = {}  # UID to when the pod was last in a batch
 
     def decide(self, *, news: bool, pressed: bool = False) -> Orders:
@@ -112,6 +133,7 @@ class Planning:
         grounded = [pod for pod in unbound if pod.uid not in in_flight]
         waiting = selection.waiting(grounded, settings.schedulers, now, nominated=settings.nominate)
         waited = {pod.uid: waited_seconds(pod, now) for pod in waiting}
+        waiting = [pod for pod in waiting if self._ready(pod) or waited[pod.uid] > _READY_SECONDS]
         if not (news or any(pod.uid not in self._unplaced for pod in waiting)):
             overdue = _overdue(waiting, waited, settings)
             return Orders(ungate=overdue, overdue=overdue, unplaced=self._unplaced)
@@ -162,7 +184,8 @@ class Planning:
         result, moving = self._solve(this)
         orders = _orders(result, this)
         if not this.hurried:
-            self._backoff.record(result.plan.engine)
+            self._backoff.record(found=result.plan.engine != "greedy")
+            self._patience.record(found=not result.plan.unplaced)
         seconds = time.monotonic() - started
         self._metrics.planned(result, seconds)
         _log.info(
@@ -195,11 +218,12 @@ class Planning:
             self._settings.policy_of,
             self._worker,
             settings.solve_seconds,
-            patience=settings.place_seconds,
+            patience=0.0 if self._patience.skips() else settings.place_seconds,
+            idle=_IDLE_SECONDS,
             skip_solver_if_complete=this.hurried or self._backoff.skips(),
             favour=selection.favour(chosen, this.waited, settings.hold_seconds, settings.tenant_share),
             expires_at=float(round(this.now + settings.plan_seconds)),
-            pools=settings.pools,
+            pools=self._pools(),
             rent=settings.rent,
         )
         return result, len(moving)

@@ -4,15 +4,19 @@ import asyncio
 import contextlib
 import gc
 import logging
+import math
 import time
 from collections.abc import Coroutine, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import uvloop
 from fastapi import FastAPI
 
 from tradewind.cluster.cache import WorkCounter
 from tradewind.controller.batching import Collected, collect
+from tradewind.controller.company import Company
+from tradewind.controller.evictions import Evictions
 from tradewind.controller.floor_guard import FloorGuard
 from tradewind.controller.metrics import PlanMetrics
 from tradewind.controller.plan_events import PlanEvents
@@ -33,6 +37,7 @@ from tradewind.version import VERSION
 _LOOK_SECONDS = 1.0
 _SYNC_SECONDS = 0.1
 _FLOOR_SECONDS = 1.0
+_COMPANY_SECONDS = 0.5
 # Pause between two looks for bindings; it grows with the time waited so far.
 _BOUND_SECONDS = 0.02
 _BOUND_SHARE = 0.05
@@ -50,6 +55,9 @@ class PlannerOptions:
     lease_seconds: float = 15.0
     learn: bool = False
     protect_floor: bool = False
+    evict: bool = False
+    hub_kubeconfig: Path | None = None  # publish this cluster there
+    hub_namespace: str = identity.DEFAULT_NAMESPACE
 
 
 class PlannerService:
@@ -59,16 +67,32 @@ class PlannerService:
         self._parts = parts
         self._api = parts.api("the planner")
         self._metrics = PlanMetrics(parts.registry)
+        self._site = (
+            parts.site_publisher(options.hub_kubeconfig, options.hub_namespace)
+            if options.hub_kubeconfig
+            else None
+        )
         self._worker = Worker()
-        self._planning = Planning(parts.cache, parts.settings, self._worker, self._metrics)
+        client = Client(self._api)
+        evictions = Evictions(client, self._metrics) if options.evict else None
+        self._company = Company(parts.cache, client, parts.settings, evictions)
+        self._planning = Planning(
+            parts.cache,
+            parts.settings,
+            self._worker,
+            self._metrics,
+            parts.pools,
+            ready=self._company.sizes.ready,
+        )
         self._leader = self._new_leader()
         self._took = 0.0  # seconds of CPU time in this process, for the newest plan
+        self._closed = -math.inf  # when the newest batch was, of time.monotonic
         self._under_way: set[asyncio.Task[None]] = set()
 
     def run(self) -> None:
         """Plan until SIGINT or SIGTERM; raise TradewindError for a port that cannot be used."""
         with contextlib.ExitStack() as cleanup:
-            probes = FastAPI(title="Tradewind planner", version=VERSION, redoc_url=None)
+            probes = FastAPI(title="Tradewind planner", version=VERSION, docs_url=None, redoc_url=None)
             add_probes(
                 probes, self._parts, self._parts.registry, self._parts.feed.observe, self._leadership_trouble
             )
@@ -117,8 +141,11 @@ class PlannerService:
         yield self._parts.follow_prices()
         if self._options.learn:
             yield self._parts.follow_learned()
+        if self._site is not None:
+            yield self._parts.follow_site(self._site, lambda: self._leader.leading)
         if self._options.protect_floor:
             yield self._guard_floors()
+        yield self._keep_company(events)
         yield self._plan(writer, events)
 
     async def _guard_floors(self) -> None:
@@ -128,6 +155,18 @@ class PlannerService:
             await asyncio.sleep(_FLOOR_SECONDS)
             if self._leader.leading and parts.synced:
                 await attempt(guard.run)
+
+    async def _keep_company(self, events: PlanEvents) -> None:
+        while True:
+            await asyncio.sleep(_COMPANY_SECONDS)
+            if not (self._leader.leading and self._parts.synced):
+                continue
+            try:
+                losses, without = await asyncio.to_thread(self._company.run)
+                await events.gang_broken(losses)
+                await events.nodes_without(without)
+            except Exception:  # noqa: BLE001  any defect at all: the next round may do better
+                _log.exception("looking after gangs and successors failed; retrying")
 
     async def _plan(self, writer: PlanWriter, events: PlanEvents) -> None:
         seen = WorkCounter()
@@ -149,11 +188,21 @@ class PlannerService:
     async def _collect(self, seen: WorkCounter, writer: PlanWriter) -> Collected:
         """A batch as soon as there is one, or nothing new after a while."""
         cache = self._parts.cache
-        news = await asyncio.to_thread(cache.wait_for_work, seen, _LOOK_SECONDS)
-        if news == seen or not cache.waiting():
-            return Collected(news, full=False)
+        # What came while the newest batch was planned has waited since then, for all that is known.
+        opened = self._closed
+        if cache.wait_for_work(seen, 0.0) == seen:
+            news = await asyncio.to_thread(cache.wait_for_work, seen, _LOOK_SECONDS)
+            if news == seen:
+                return Collected(news, full=False)
+            opened = time.monotonic()
+        if not cache.waiting():
+            return Collected(cache.wait_for_work(seen, 0.0), full=False)
         batch, min_seconds = self._parts.settings.planner.batch, _REST_FACTOR * self._took
-        return await collect(cache, batch, seen, min_seconds=min_seconds, busy=lambda: writer.busy)
+        collected = await collect(
+            cache, batch, seen, opened=opened, min_seconds=min_seconds, busy=lambda: writer.busy
+        )
+        self._closed = time.monotonic()
+        return collected
 
     async def _round(self, writer: PlanWriter, events: PlanEvents, *, news: bool, pressed: bool) -> bool:
         """Whether pods are left for another round right away."""

@@ -76,6 +76,9 @@ def _price(scorer: Scorer, better: _Side, worse: _Side) -> str:
         return f"an unknown price, which counts as the median, instead of {dollars(worse.cost)}"
     if math.isnan(worse.cost):
         return f"a lower price ({dollars(better.cost)} instead of an unknown one, which counts as the median)"
+    if better.cost > worse.cost:  # now, but not by its history
+        usual = better.cost / better.price_ratio, worse.cost / worse.price_ratio
+        return f"a lower price over time (a median of {dollars(usual[0])} instead of {dollars(usual[1])})"
     digits = next((digits for digits in range(3, 9) if _differ(better.cost, worse.cost, digits)), 9)
     return f"a lower price ({dollars(better.cost, digits)} instead of {dollars(worse.cost, digits)})"
 
@@ -107,6 +110,10 @@ def _equivalence(_scorer: Scorer, _better: _Side, _worse: _Side) -> str:
     return "a better balance of free resources"
 
 
+def _guide(_scorer: Scorer, _better: _Side, _worse: _Side) -> str:
+    return "room that the standing plan would rather fill"
+
+
 def _wished(what: str) -> Callable[[Scorer, _Side, _Side], str]:
     return lambda _scorer, _better, _worse: f"the {what} that the pod asks for"
 
@@ -128,4 +135,5 @@ _WORDS: Mapping[str, Callable[[Scorer, _Side, _Side], str]] = {
     "network_type": _wished("network type"),
     "workload_priority": _workload_priority,
     "equivalence": _equivalence,
+    "guide": _guide,
 }

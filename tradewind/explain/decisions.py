@@ -5,6 +5,7 @@ thousands. So it holds the best nodes and a few examples of the others as small 
 snapshot alive; words and sentences are made when somebody asks.
 """
 
+import threading
 import time
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,13 +14,16 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
+from scoring.filters.min_available import MinAvailable
 from scoring.filters.resources import Resources
 from scoring.policy import Policy, Verdict, WeightedScores, weighted_sum
 from scoring.ranking import Levels, levels
 from scoring.rules import Scorer, Scores
+from scoring.scorers.guide import GuideScore
 from scoring.scorers.price import Price, pod_cost
+from tradewind.cluster.guide import Guide
 from tradewind.cluster.objects import Pod
-from tradewind.cluster.snapshot import Floats, Nodes
+from tradewind.cluster.snapshot import Floats, Nodes, Supply
 from tradewind.cluster.table import Mask, Rows
 from tradewind.planner.boost import boosted
 from tradewind.planner.plan_annotation import PlanAnnotation
@@ -34,6 +38,7 @@ class Detail(NamedTuple):
 
 
 BRIEF = Detail()
+_LAST = 1e6  # dollars an hour: after all others, and still in order among themselves
 
 
 class Rejected(msgspec.Struct, frozen=True, gc=False):
@@ -42,8 +47,9 @@ class Rejected(msgspec.Struct, frozen=True, gc=False):
     resolvable: bool
     count: int
     names: tuple[str, ...]  # examples
-    costs: Floats  # (E,) dollars an hour of the pod there, NaN where unknown
+    costs: Floats  # (E,) dollars an hour of the pod there, NaN where unknown or never to be had
     short_of: tuple[tuple[str, int], ...] = ()  # resource, and how many of the nodes lack it
+    detail: str = ""  # what the reason, one sentence for all pods, does not say
 
 
 class Filtering(msgspec.Struct, frozen=True, gc=False):
@@ -71,6 +77,7 @@ class Ranking(msgspec.Struct, frozen=True, gc=False):
     interruption_rates: Floats  # (T,)
     durable: Mask  # (T,)
     planned: int | None = None  # the row of a planned node that went before the scores
+    guide: Guide | None = None  # that was followed
 
     @property
     def levels(self) -> Levels:
@@ -108,10 +115,18 @@ class Decisions:
         self._most = most
         self._age_seconds = age_seconds
         self._kept: OrderedDict[tuple[str, str], Decision] = OrderedDict()  # the newest last
+        self._lock = threading.Lock()  # people read all of them from another thread
 
     def find(self, namespace: str, name: str) -> Decision | None:
         found = self._kept.get((namespace, name))
         return found if found and time.time() - found.decided_at < self._age_seconds else None
+
+    def newest(self) -> list[tuple[tuple[str, str], Decision]]:
+        """All that are not forgotten by (namespace, name), the newest first."""
+        with self._lock:
+            kept = list(self._kept.items())
+        oldest = time.time() - self._age_seconds
+        return [(key, decision) for key, decision in reversed(kept) if decision.decided_at > oldest]
 
     def filtered(
         self,
@@ -161,10 +176,11 @@ class Decisions:
 
     def _keep(self, pod: Pod, decision: Decision) -> None:
         key = (pod.namespace, pod.name)
-        self._kept[key] = decision
-        self._kept.move_to_end(key)
-        if len(self._kept) > self._most:
-            self._kept.popitem(last=False)
+        with self._lock:
+            self._kept[key] = decision
+            self._kept.move_to_end(key)
+            if len(self._kept) > self._most:
+                self._kept.popitem(last=False)
 
 
 def filter_decision(
@@ -229,6 +245,7 @@ def ranking_of(
         interruption_rates=kept.interruption_rate,
         durable=kept.durable,
         planned=None if planned is None else found.index(planned),
+        guide=nodes.cluster.guide if any(term.rule.name == GuideScore.name for term in terms) else None,
     )
 
 
@@ -254,14 +271,34 @@ def _smallest(values: Floats, most: int) -> Rows:
 def _rejected(pod: Pod, nodes: Nodes, verdict: Verdict, examples: int) -> Iterator[Rejected]:
     if not verdict.rejections:
         return
+    large_enough = nodes.of_supply(_large_enough, tuple(pod.requests.items()))
     costs = pod_cost(pod, nodes)
+    order = np.where(large_enough, costs, costs + _LAST)
+    costs = np.where(large_enough, costs, np.nan)
     for rule, rows in verdict.rejections:
-        cheapest = rows[_smallest(costs[rows], examples)]
+        cheapest = rows[_smallest(order[rows], examples)]
         names = nodes.names_at(cheapest.tolist())
         short_of = _shortages(rule, pod, nodes, rows) if isinstance(rule, Resources) else ()
         yield Rejected(
-            rule.name, rule.reason, rule.resolvable, rows.size, names, costs[cheapest], tuple(short_of)
+            rule.name,
+            rule.reason,
+            rule.resolvable,
+            rows.size,
+            names,
+            costs[cheapest],
+            tuple(short_of),
+            rule.shortfall(pod, nodes, rows) if isinstance(rule, MinAvailable) else "",
         )
+
+
+def _large_enough(supply: Supply, requests: tuple[tuple[str, int], ...]) -> Mask:
+    """(N,) nodes that could hold the pod if they were empty; no other has a price for it."""
+    enough = np.ones(supply.rows.size, np.bool_)
+    for resource, request in requests:
+        row = supply.resource_rows.get(resource)
+        if row is not None:
+            enough &= supply.allocatable[row] >= request
+    return enough
 
 
 def _shortages(rule: Resources, pod: Pod, nodes: Nodes, rows: Rows) -> Iterator[tuple[str, int]]:

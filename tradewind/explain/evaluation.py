@@ -1,13 +1,14 @@
 """Where a pod would go in a cluster from a file: no kube-scheduler asks, and no Tradewind needs to run."""
 
 import difflib
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import msgspec
 import numpy as np
 
-from scoring.in_tree import IN_TREE
+from scoring.in_tree import in_tree
 from scoring.policy import Policy, weighted_sum
 from tradewind.cluster.cache import Cache
 from tradewind.cluster.objects import Pod
@@ -15,6 +16,7 @@ from tradewind.cluster.snapshot import Nodes, Snapshot
 from tradewind.errors import TradewindError
 from tradewind.explain.decisions import Decision, filter_decision, ranking_of
 from tradewind.explain.explanation import Explanation, explain
+from tradewind.explain.standing import is_static
 
 
 def evaluate(
@@ -22,10 +24,22 @@ def evaluate(
 ) -> Explanation:
     """What the rules say of the pod and these nodes, or all; a placed pod counts as not being there."""
     pod = _find(cache, named)
+    if is_static(pod):
+        return explain(named, Decision(pod.uid, time.time()), pod, "evaluation")
     cache.remove_pod(pod.uid)
-    nodes = _chosen(cache.snapshot(), node_names)
+    return _told(pod, policy_of(pod), _chosen(cache.snapshot(), node_names))
+
+
+def evaluate_in(snapshot: Snapshot, pod: Pod, policy_of: Callable[[Pod], Policy]) -> Explanation:
+    """The same in a cluster that others look at too, and so must not change."""
+    if is_static(pod):
+        return explain(str(pod), Decision(pod.uid, time.time()), pod, "evaluation")
+    return _told(pod, policy_of(pod), snapshot.without([pod]).nodes)
+
+
+def _told(pod: Pod, policy: Policy, nodes: Nodes) -> Explanation:
     waiting = msgspec.structs.replace(pod, node_name="")
-    return explain(named, _decide(waiting, policy_of(pod), nodes), pod, "evaluation")
+    return explain(str(pod), _decide(waiting, policy, nodes), pod, "evaluation")
 
 
 def _decide(pod: Pod, policy: Policy, nodes: Nodes) -> Decision:
@@ -40,7 +54,7 @@ def _decide(pod: Pod, policy: Policy, nodes: Nodes) -> Decision:
 
 def _with_in_tree(policy: Policy) -> Policy:
     """No kube-scheduler has filtered before; a rule that both have may have other parameters in ours."""
-    return replace(policy, filters=(*(rule() for rule in IN_TREE), *policy.filters))
+    return replace(policy, filters=(*in_tree(policy.filters), *policy.filters))
 
 
 def _find(cache: Cache, named: str) -> Pod:

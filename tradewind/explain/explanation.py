@@ -42,6 +42,7 @@ class RejectedBy(BaseModel):
     resolvable: bool = Field(description="whether evicting pods could help, if the node is large enough")
     count: int
     short_of: dict[str, int] = Field(description="resources that are too scarce, and on how many nodes")
+    detail: str = Field(description="what the reason, one sentence for all pods, does not say")
     examples: list[RejectedNode] = Field(description="the cheapest for this pod first")
 
 
@@ -142,6 +143,7 @@ def _rejected_by(rejected: Rejected) -> RejectedBy:
         resolvable=rejected.resolvable,
         count=rejected.count,
         short_of=dict(rejected.short_of),
+        detail=rejected.detail,
         examples=examples,
     )
 

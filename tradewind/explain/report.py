@@ -20,7 +20,8 @@ def text(explanation: Explanation, columns: int) -> str:
         parts.append("\n".join(_ranking(explanation, width)))
     if explanation.candidates and explanation.candidates.rejected:
         parts.append("\n".join(_rejections(explanation.candidates, width)))
-    parts.append(textwrap.fill(_circumstances(explanation), width))
+    if told := _circumstances(explanation):
+        parts.append(textwrap.fill(told, width))
     return "\n\n".join(parts)
 
 
@@ -43,7 +44,7 @@ def _ranking(explanation: Explanation, width: int) -> Iterator[str]:
         yield f"Left out for lack of room: {', '.join(telling[len(scorers) :])}."
     same = [scorer for scorer in ranked[0].terms if scorer not in telling]
     if same and len(ranked) > 1:
-        yield f"The same on all of them: {', '.join(same)}."
+        yield textwrap.fill(f"The same on all of them: {', '.join(same)}.", width)
     if any(each.node == explanation.placed_on for each in ranked):
         yield "* marks the node that the pod is on."
 
@@ -100,7 +101,11 @@ def _rejections(candidates: Candidates, width: int) -> Iterator[str]:
 
 def _detail(rejected: RejectedBy) -> str:
     short = ", ".join(f"{resource} on {count:,}" for resource, count in rejected.short_of.items())
-    return f" ({': '.join(part for part in (rejected.rule, short) if part)})" if rejected.rule else ""
+    return (
+        f" ({': '.join(part for part in (rejected.rule, short, rejected.detail) if part)})"
+        if rejected.rule
+        else ""
+    )
 
 
 def _examples(rejected: RejectedBy) -> str:

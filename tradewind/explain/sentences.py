@@ -7,9 +7,11 @@ from typing import Literal
 
 import numpy as np
 
+from tradewind.cluster.guide import Role
 from tradewind.cluster.objects import Pod
 from tradewind.explain.comparison import advantages, decisive, outweighed
 from tradewind.explain.decisions import Decision, Filtering, Ranking, Rejected
+from tradewind.explain.standing import is_over, is_static, standing, unchecked
 from tradewind.explain.words import counted, dollars, joined
 from tradewind.planner.plan_annotation import PlanAnnotation
 
@@ -24,6 +26,10 @@ _OUTWEIGHED = "its own scores or an earlier nomination outweighed Tradewind's"
 def sentences(named: str, decision: Decision, pod: Pod | None, origin: Basis) -> Iterator[str]:
     """`named` is the pod's namespace/name, `pod` what the cluster state knows of it now."""
     filtering = decision.filtering
+    if pod is not None:
+        yield from standing(pod)
+        if is_static(pod):
+            return
     if decision.failed_open:
         yield f"Tradewind failed open for {named}: {decision.failed_open}."
         yield "Every node passed and none was preferred, as if Tradewind were not there."
@@ -33,6 +39,8 @@ def sentences(named: str, decision: Decision, pod: Pod | None, origin: Basis) ->
         yield from _unranked(named, pod, filtering, decision.plan)
     if filtering is not None:
         yield _counted(filtering, origin)
+    if pod is not None and origin == "evaluation":
+        yield from unchecked(pod)
 
 
 @dataclass(frozen=True)
@@ -51,7 +59,7 @@ class _RankedChoice:
             yield from self._planned(self.plan, self.ranking.planned, node, row)
             return
         if row is not None and self.ranking.ranks[row] == 1:
-            yield f"{self.named} is placed on {self._priced(row)}{self._still()}{self._because()}."
+            yield f"{self.named} {_is_on(self.pod)} {self._priced(row)}{self._still()}{self._because()}."
         else:
             placed = self._priced(row) if row is not None else node
             yield f"{_where(self.named, self.pod, placed)} {self._preference()}{self._because()}."
@@ -59,13 +67,14 @@ class _RankedChoice:
         if node and (row is None or self.ranking.ranks[row] > 1):
             yield from self._elsewhere(node, row)
         yield from self._cheaper()
+        yield from self._drained(node)
         if self.plan is not None:
             yield self._without_effect(self.plan)
 
     def _planned(self, plan: PlanAnnotation, planned: int, node: str, row: int | None) -> Iterator[str]:
         """The scores had no say, but what they said tells what the plan costs."""
         if row == planned:
-            yield f"{self.named} is placed on {self._priced(planned)}, as planned."
+            yield f"{self.named} {_is_on(self.pod)} {self._priced(planned)}, as planned."
         else:
             yield _where(self.named, self.pod, self._priced(row) if row is not None else node)
         yield f"{_plan(self.named, plan)}; the planned node is preferred over the scores."
@@ -93,7 +102,8 @@ class _RankedChoice:
             named.append(f"{count - len(named):,} more")
         alike = " alike" if count > 1 else ""
         if self.origin == "evaluation":
-            return f"Placed now, it would go to {joined(named, 'or')}"
+            it = "a pod like it" if self.pod and is_over(self.pod) else "it"
+            return f"Placed now, {it} would go to {joined(named, 'or')}"
         prefers = "prefers" if self.pod and not self.pod.node_name else "preferred"
         return f"Tradewind {prefers} {joined(named)}{alike}"
 
@@ -154,6 +164,18 @@ class _RankedChoice:
                 cost = dollars(float(rejected.costs[0]))
                 yield f"{rejected.names[0]} would cost {cost}, but is rejected: {rejected.reason}."
 
+    def _drained(self, node: str) -> Iterator[str]:
+        """Of the nodes that were told of: what the standing plan has in mind for them."""
+        second = self.ranking.runner_up
+        told = [self.ranking.names[0], *([self.ranking.names[second]] if second is not None else []), node]
+        for name in dict.fromkeys(filter(None, told)):
+            found = self.ranking.guide.kind_of(name) if self.ranking.guide else None
+            if found is not None and found[1] is Role.DRAIN:
+                plan = (
+                    f"the standing plan needs {found[0].needed:,} of these {counted(found[0].count, 'node')}"
+                )
+                yield f"Node {name} is to be drained: {plan}."
+
     def _asked_about_one(self) -> bool:
         return self.filtering is not None and self.filtering.candidates == 1
 
@@ -192,7 +214,13 @@ def _plan(named: str, plan: PlanAnnotation) -> str:
 def _where(named: str, pod: Pod | None, node: str) -> str:
     if pod is None:
         return f"{named} is gone, or too new to be seen."
-    return f"{named} is placed on {node}." if node else f"{named} is not placed yet."
+    if not node:
+        return f"{named} was never placed." if is_over(pod) else f"{named} is not placed yet."
+    return f"{named} {_is_on(pod)} {node}."
+
+
+def _is_on(pod: Pod | None) -> str:
+    return "ran on" if pod is not None and pod.finished else "is placed on"
 
 
 def _counted(filtering: Filtering, origin: Basis) -> str:
@@ -200,7 +228,7 @@ def _counted(filtering: Filtering, origin: Basis) -> str:
     verdict = f"{filtering.passed:,} passed, {rejected:,} {'was' if rejected == 1 else 'were'} rejected"
     if origin == "evaluation":
         nodes = counted(filtering.cluster_nodes, "node")
-        return f"Considered {filtering.candidates:,} of the file's {nodes}: {verdict}."
+        return f"Considered {filtering.candidates:,} of {nodes}: {verdict}."
     asked = (
         f"kube-scheduler asked about {filtering.candidates:,} of {counted(filtering.cluster_nodes, 'node')}"
     )

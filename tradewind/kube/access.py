@@ -13,7 +13,13 @@ from kubernetes.config import ConfigException, load_incluster_config, load_kube_
 
 from tradewind.errors import TradewindError
 
-__all__ = ["ApiClient", "connect", "credentials", "home_kubeconfig"]  # nobody else names the official client
+__all__ = [
+    "ApiClient",
+    "bearer_token",
+    "connect",
+    "credentials",
+    "home_kubeconfig",
+]  # nobody else names the official client
 
 _log = logging.getLogger(__name__)
 
@@ -38,6 +44,13 @@ def connect(kubeconfig: Path | None, *, of_home: bool = True) -> tuple[str, ApiC
 def credentials(configuration: Configuration) -> dict[str, str]:
     """As headers; renewed on the way, if they need it."""
     return {setting["key"]: setting["value"].strip() for setting in configuration.auth_settings().values()}
+
+
+def bearer_token(kubeconfig: Path) -> str:
+    """What the user of this kubeconfig shows to the API server; empty where that is a certificate."""
+    configuration = _from_files([str(kubeconfig)])
+    kind, _, token = credentials(configuration).get("authorization", "").partition(" ")
+    return token if kind.lower() == "bearer" else ""
 
 
 def home_kubeconfig() -> Path | None:

@@ -23,7 +23,7 @@ _CONNECT_SECONDS = 5.0
 
 
 class Streams:
-    """Reads of nodes, pods and namespaces; usable from any thread."""
+    """Reads of a resource of /api/v1, or of a whole path; usable from any thread."""
 
     def __init__(self, api: ApiClient) -> None:
         # A client of its own, because its connections are set up otherwise; the configuration is shared, so a
@@ -63,7 +63,7 @@ class Streams:
         }
         response: urllib3.HTTPResponse = self._api.rest_client.pool_manager.request(
             "GET",
-            f"{configuration.host}/api/v1/{resource}",
+            f"{configuration.host}{resource if resource.startswith('/') else f'/api/v1/{resource}'}",
             fields={_parameter(name): _text(value) for name, value in query.items()},
             headers=headers,
             timeout=urllib3.Timeout(connect=_CONNECT_SECONDS, read=deadline_seconds),

@@ -65,6 +65,7 @@ class Resource:
     retain: Callable[[Iterable[str]], None]
     batch: Callable[[], AbstractContextManager[None]]
     selection: Mapping[str, str] = field(default_factory=dict)
+    path: str = ""  # where it is not below /api/v1
 
 
 class _ListMetadata(msgspec.Struct, rename="camel", gc=False):
@@ -102,6 +103,7 @@ class Watch:
         self.trouble = ""  # the last failure, while it lasts
         self.listed = threading.Event()  # the first list is complete
         self._resource = resource
+        self._path = resource.path or resource.name
         self._typed_decoder = msgspec.json.Decoder(_Event[resource.kind])  # type: ignore[name-defined]
         self._streams = streams
         self._pace = pace
@@ -169,7 +171,7 @@ class Watch:
         query: dict[str, Any] = {**self._resource.selection, "limit": self._page_size}
         while True:
             try:
-                data = self._streams.page(self.name, query, self._pace.patience_seconds)
+                data = self._streams.page(self._path, query, self._pace.patience_seconds)
             except GoneError:
                 # The list took longer than the server remembers: with fewer pages it is faster.
                 self._page_size *= 2
@@ -202,7 +204,7 @@ class Watch:
             "allow_watch_bookmarks": True,
         }
         query |= self._resource.selection
-        with self._streams.watch(self.name, query, seconds + self._pace.patience_seconds) as lines:
+        with self._streams.watch(self._path, query, seconds + self._pace.patience_seconds) as lines:
             self._alive()
             self._silent_watches += 1
             begin = time.monotonic()

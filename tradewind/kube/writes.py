@@ -6,6 +6,7 @@ there is no rate limit of our own.
 """
 
 import asyncio
+import itertools
 import logging
 import ssl
 import time
@@ -83,29 +84,31 @@ class ApiWrites:
     async def __aexit__(self, *_: object) -> None:
         await self._session.close()
 
-    async def patch(self, path: str, patch: Any, content_type: str = MERGE_PATCH) -> None:
-        await self._write("PATCH", path, patch, content_type)
+    async def patch(self, path: str, patch: Any, content_type: str = MERGE_PATCH) -> bytes:
+        """The metadata of what it leaves behind."""
+        return await self._write("PATCH", path, patch, content_type)
 
-    async def create(self, path: str, body: Any) -> None:
-        await self._write("POST", path, body, "application/json")
+    async def create(self, path: str, body: Any) -> bytes:
+        return await self._write("POST", path, body, "application/json")
 
-    async def _write(self, method: str, path: str, body: Any, content_type: str) -> None:
+    async def _write(self, method: str, path: str, body: Any, content_type: str) -> bytes:
         data = _encoder.encode(body)
         backoff = Backoff(_FIRST_DELAY_SECONDS, _MAX_DELAY_SECONDS)
         async with self._places:
-            for left in reversed(range(_TRIES)):
+            for left in itertools.count(_TRIES - 1, -1):
                 if not self._permitted():
                     raise ApiError("no longer permitted to write")
                 failure = await self._attempt(method, path, data, content_type)
-                if failure is None:
-                    return
+                if isinstance(failure, bytes):
+                    return failure
                 if failure.retry_after is None or not left:
                     raise failure.error
                 pause = max(failure.retry_after, backoff.next())
                 _log.debug("%s %s: %s; retrying in %.1f s", method, path, failure.error, pause)
                 await _wait(pause)
+        raise AssertionError  # the last try returns or raises
 
-    async def _attempt(self, method: str, path: str, data: bytes, content_type: str) -> _Failure | None:
+    async def _attempt(self, method: str, path: str, data: bytes, content_type: str) -> _Failure | bytes:
         try:
             with api_errors():
                 headers = {**_HEADERS, "Content-Type": content_type, **await self._authorization()}
@@ -121,7 +124,7 @@ class ApiWrites:
         except ApiError as error:
             return _Failure(error, 0.0)
         if HTTPStatus.OK <= response.status < HTTPStatus.MULTIPLE_CHOICES:
-            return None
+            return body
         refused = refusal(response.status, response.reason, body)
         if refused.status == HTTPStatus.UNAUTHORIZED and self._credentials_until:
             self._credentials_until = 0.0  # a token that was replaced earlier than it said

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from tradewind.market.pools import LINUX
 from tradewind.market.quotes import Origin
 
 _NAMES = {
@@ -54,9 +55,9 @@ def region_hint(listed: set[str], of_nodes: set[str]) -> Sequence[str]:
     return (f"The price table is for {some(listed)}; the nodes are in {some(of_nodes)}.",)
 
 
-def missing_hint(missing: set[tuple[str, str]]) -> Sequence[str]:
-    """Of types and capacity types that a table does not have."""
-    names = {f"{name} ({terms})" for name, terms in missing}
+def missing_hint(missing: set[tuple[str, str, str]]) -> Sequence[str]:
+    """Of types, capacity types and systems that a table does not have."""
+    names = {f"{name} ({terms}{'' if os == LINUX else f', {os}'})" for name, terms, os in missing}
     return (f"The price table has no price for {some(names)}.",) if names else ()
 
 

@@ -3,17 +3,29 @@
 import math
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping
+from typing import NamedTuple
 
 import numpy as np
 
 from tradewind.cluster.snapshot import Floats
-from tradewind.market.kinds import Kind
-from tradewind.market.pools import ON_DEMAND, SPOT
+from tradewind.market.kinds import Kind, other_terms
+from tradewind.market.pools import SPOT, Attached
 
 # The median over the 877 instance types that AWS' Spot Advisor listed for us-east-1: 66 % saved.
 SPOT_PRICE_RATIO = 0.34
 _LEAST_RATIO = 0.05  # clouds speak of 90 % saved at most
 _MILLICORES = 1000
+
+
+class _OfType(NamedTuple):
+    instance_type: str
+    capacity_type: str
+    os: str
+    attached: Attached | None
+
+    @property
+    def other_terms(self) -> "_OfType":
+        return self._replace(capacity_type=other_terms(self.capacity_type))
 
 
 class Estimates:
@@ -23,6 +35,9 @@ class Estimates:
     core on the same terms, then on the other ones. A price of other terms is never taken as it is: it goes
     through the ratio of spot to on-demand, the median of the types that are known on both, else the usual
     one. And no estimate makes a type cheaper on demand than on spot terms.
+
+    Nothing is estimated across operating systems, whose licences no ratio knows, nor from a machine without
+    accelerators for one with them.
     """
 
     def __init__(
@@ -33,7 +48,7 @@ class Estimates:
         for kind, prices in known:
             for likeness in _likenesses(kind):
                 found[likeness].append(prices)
-            if kind.shape.cpu:
+            if kind.shape.cpu and not kind.accelerated:
                 found[_core(kind)].append(prices / kind.shape.cpu)
         joined = {likeness: np.concatenate(prices) for likeness, prices in found.items()}
         self._medians = {
@@ -58,6 +73,8 @@ class Estimates:
         for likeness in _likenesses(other):
             if likeness in self._medians:
                 return self._medians[likeness] * factor
+        if kind.accelerated:
+            return math.nan  # cores say nothing about what accelerators cost
         cores = kind.shape.cpu or _MILLICORES
         if _core(kind) in self._medians:
             return self._medians[_core(kind)] * cores
@@ -67,12 +84,11 @@ class Estimates:
 def _ratio(medians: Mapping[Hashable, float], usual: float) -> float:
     """Of spot to on-demand prices, within what can be, whatever the table says."""
     ratios = [
-        price / medians["type", likeness[1], ON_DEMAND]
+        price / medians[likeness.other_terms]
         for likeness, price in medians.items()
-        if isinstance(likeness, tuple)
-        and likeness[0] == "type"
-        and likeness[2] == SPOT
-        and ("type", likeness[1], ON_DEMAND) in medians
+        if isinstance(likeness, _OfType)
+        and likeness.capacity_type == SPOT
+        and likeness.other_terms in medians
     ]
     return min(1.0, max(_LEAST_RATIO, float(np.median(ratios)))) if ratios else usual
 
@@ -80,12 +96,12 @@ def _ratio(medians: Mapping[Hashable, float], usual: float) -> float:
 def _likenesses(kind: Kind) -> Iterable[Hashable]:
     if kind.instance_type:
         yield _type(kind)
-    yield "shape", kind.shape, kind.capacity_type
+    yield "shape", kind.shape, kind.capacity_type, kind.os, kind.attached
 
 
-def _type(kind: Kind) -> Hashable:
-    return "type", kind.instance_type, kind.capacity_type
+def _type(kind: Kind) -> "_OfType":
+    return _OfType(kind.instance_type, kind.capacity_type, kind.os, kind.attached)
 
 
 def _core(kind: Kind) -> Hashable:
-    return "core", kind.capacity_type
+    return "core", kind.capacity_type, kind.os

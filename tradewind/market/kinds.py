@@ -6,17 +6,28 @@ from typing import NamedTuple
 import numpy as np
 
 from tradewind.cluster.snapshot import Floats
-from tradewind.market.pools import ON_DEMAND, SPOT, Shape
+from tradewind.market.pools import LINUX, ON_DEMAND, SPOT, Attached, Shape, is_accelerated
+
+
+def other_terms(capacity_type: str) -> str:
+    return ON_DEMAND if capacity_type == SPOT else SPOT
 
 
 class Kind(NamedTuple):
     instance_type: str  # empty where the node does not tell
     capacity_type: str
     shape: Shape
+    os: str = LINUX
+    attached: Attached | None = None
+
+    @property
+    def accelerated(self) -> bool:
+        """Its price is that of its accelerators more than of its cores."""
+        return self.attached is not None or is_accelerated(self.shape)
 
     @property
     def other_terms(self) -> "Kind":
-        return self._replace(capacity_type=ON_DEMAND if self.capacity_type == SPOT else SPOT)
+        return self._replace(capacity_type=other_terms(self.capacity_type))
 
 
 class Kinds:

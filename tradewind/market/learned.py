@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 
 from tradewind.market.pools import Pool
+from tradewind.market.price_history import PriceHistory
 
 Number = Any  # a float or a column of floats, as numpy takes them
 
@@ -79,12 +80,18 @@ class Learner:
         self.half_life_hours = half_life_hours
         self.at: float | None = None  # seconds since 1970 of the last look
         self.evidence: dict[Pool, Evidence] = {}
+        self.prices = PriceHistory()
         self._seen: dict[str, Sighting] = {}
 
-    def observe(self, now: float, nodes: Mapping[str, Sighting]) -> int:
-        """Record the nodes that exist now; returns the number of new interruptions."""
+    def observe(
+        self, now: float, nodes: Mapping[str, Sighting], prices: Iterable[tuple[Pool, float]] = ()
+    ) -> int:
+        """Record the nodes that exist now and their prices; returns the number of new interruptions."""
         hours = 0.0 if self.at is None else max(0.0, (now - self.at) / _HOUR_SECONDS)
         self._pass_time(hours, nodes)
+        # Of a longer gap nobody knows which price held in it.
+        self.prices.pass_time(self._factor(hours), min(hours, _LONGEST_GAP_HOURS))
+        self.prices.look(prices)
         lost = Counter(self._lost(nodes, hours))
         for pool, count in lost.items():
             known = self.evidence.get(pool, Evidence())
@@ -98,12 +105,15 @@ class Learner:
         for name, (pool, state) in self._seen.items():
             kept = pools.setdefault(pool, PoolMemory(*pool))
             getattr(kept, state).append(name)
+        for pool, hours in self.prices.hours.items():
+            pools.setdefault(pool, PoolMemory(*pool)).prices = sorted(hours.items())
         return Memory(at=self.at or 0.0, pools=list(pools.values()))
 
     def restore(self, memory: "Memory") -> None:
         """Resume from a stored state."""
         self.at = memory.at
         self.evidence = memory.evidence
+        self.prices.hours = memory.prices
         self._seen = {
             name: Sighting(kept.pool, state)
             for kept in memory.pools
@@ -121,6 +131,9 @@ class Learner:
             theirs = kept.evidence.faded(factor)
             if theirs.node_hours > self.evidence.get(kept.pool, Evidence()).node_hours:
                 self.evidence[kept.pool] = theirs
+        for pool, hours in memory.prices.items():
+            if sum(hours.values()) * factor > sum(self.prices.hours.get(pool, {}).values()):
+                self.prices.hours[pool] = {price: each * factor for price, each in hours.items()}
 
     def _pass_time(self, hours: float, nodes: Mapping[str, Sighting]) -> None:
         factor = self._factor(hours)
@@ -170,6 +183,7 @@ class PoolMemory(msgspec.Struct, rename="camel", omit_defaults=True):
     warned: list[str] = []
     leaving: list[str] = []
     disrupted: list[str] = []
+    prices: list[tuple[float, float]] = []  # a price, and the hours that it was seen for
 
     @property
     def pool(self) -> Pool:
@@ -190,12 +204,21 @@ class Memory(msgspec.Struct):
     def evidence(self) -> dict[Pool, Evidence]:
         return {kept.pool: kept.evidence for kept in self.pools}
 
+    @property
+    def prices(self) -> dict[Pool, dict[float, float]]:
+        return {kept.pool: dict(kept.prices) for kept in self.pools if kept.prices}
+
+    def medians(self) -> Mapping[Pool, float]:
+        history = PriceHistory()
+        history.hours = self.prices
+        return history.medians()
+
 
 _decoder = msgspec.json.Decoder(Memory)
 
 
 def encode(memory: Memory, max_bytes: int) -> bytes:
-    """If it is too large, drop the names of nodes first, then the pools with the fewest node-hours."""
+    """If it is too large, drop node names and prices first, then the pools with the fewest node-hours."""
     data = msgspec.json.encode(memory)
     if len(data) <= max_bytes:
         return data
@@ -210,6 +233,7 @@ def decode(data: bytes | str) -> Memory:
     """Raise ValueError for malformed data and impossible numbers."""
     memory = _decoder.decode(data)
     numbers = [memory.at, *(value for pool in memory.pools for value in pool.evidence)]
+    numbers += [value for pool in memory.pools for pair in pool.prices for value in pair]
     if not all(0 <= value < math.inf for value in numbers):
         raise ValueError("a negative or infinite number")
     return memory

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 
 from tradewind.cluster.cache import Cache
-from tradewind.cluster.table import NodeTable
+from tradewind.cluster.snapshot import Nodes
 from tradewind.errors import ApiError
 from tradewind.market.karpenter import Disruptions, Interrupted
 from tradewind.market.learned import Learner
@@ -49,7 +49,7 @@ class MarketLearning:
         self._disruptions = Disruptions(interrupted)
         self._recall = MarketRecall(market, memory, offer)
         self._learner: Learner | None = None  # while it leads, and has read what was kept
-        self._seen: NodeTable | None = None
+        self._seen: object = None  # the table of nodes at the last look
         self._next_look = 0.0
         self._next_write = 0.0
 
@@ -73,9 +73,10 @@ class MarketLearning:
     def _learn(self, learner: Learner) -> None:
         now = time.monotonic()
         learner.half_life_hours = self._market.settings.learned.half_life_hours
-        nodes = self._cache.snapshot().nodes.cluster.table
-        if nodes is not self._seen or now >= self._next_look or self._disruptions.due:
-            self._seen, self._next_look = nodes, now + _LOOK_SECONDS
+        nodes = self._cache.snapshot().nodes
+        table = nodes.cluster.table
+        if table is not self._seen or now >= self._next_look or self._disruptions.due:
+            self._seen, self._next_look = table, now + _LOOK_SECONDS
             if self._look(learner, nodes):
                 self._next_write = min(self._next_write, now + _WRITE_AFTER_NEWS_SECONDS)
         if now >= self._next_write:
@@ -100,11 +101,11 @@ class MarketLearning:
         self._next_write = time.monotonic() + _WRITE_AFTER_NEWS_SECONDS
         return learner
 
-    def _look(self, learner: Learner, nodes: NodeTable) -> bool:
+    def _look(self, learner: Learner, nodes: Nodes) -> bool:
         """Whether there was a new interruption."""
-        sightings = self._disruptions.resolve(self._market.sightings(nodes.nodes))
-        news = learner.observe(time.time(), sightings)
-        self._market.learn(learner.evidence)
+        sightings = self._disruptions.resolve(self._market.sightings(nodes.cluster.table.nodes))
+        news = learner.observe(time.time(), sightings, self._market.known_prices(nodes))
+        self._market.learn(learner.evidence, learner.prices.medians())
         if news:
             self._offer()
             self._metrics.interruptions.inc(news)
@@ -121,5 +122,5 @@ class MarketLearning:
             return
         if kept is not None:
             learner.merge(kept)
-            self._market.learn(learner.evidence)
+            self._market.learn(learner.evidence, learner.prices.medians())
         self._memory.write(learner.state())

@@ -4,14 +4,15 @@ import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from tradewind.cluster.karpenter import NodeOverlay
 from tradewind.cluster.objects import Node
-from tradewind.cluster.snapshot import Floats, Offer
+from tradewind.cluster.snapshot import Floats, Nodes, Offer
 from tradewind.market.coverage import Coverage, missing_hint, region_hint
 from tradewind.market.facts import Facts, Listing, facts_of
 from tradewind.market.learned import Evidence, NodeState, Sighting
@@ -61,7 +62,25 @@ class Market:
             self.changed_at.pop(Origin.TABLE, None)
         elif table is not self._sources.listing.table:
             self.changed_at[Origin.TABLE] = time.time()
-        self._replace(settings=settings, listing=Listing(table, settings.discounts))
+        overlays = self._sources.listing.overlays
+        self._replace(settings=settings, listing=Listing(table, settings.discounts, overlays))
+
+    def overlay(self, overlays: Sequence[NodeOverlay]) -> None:
+        """Take Karpenter's NodeOverlays, the one that counts most first."""
+        listing = self._sources.listing
+        if tuple(overlays) != tuple(listing.overlays):
+            changed = Listing(listing.table, self.settings.discounts, tuple(overlays))
+            self._replace(listing=changed)
+
+    @property
+    def table(self) -> PriceTable:
+        return self._sources.listing.table
+
+    def offer_of_new(self, node: Node) -> Offer:
+        """On a node that does not exist."""
+        sources = self._sources
+        facts = facts_of(node, sources.listing, None, self.refusals)
+        return sources.settle([facts], sources.told([facts])).first().offer
 
     def quote(
         self, samples: Mapping[str, Mapping[str, float]], offerings: Mapping[Pool, float] | None = None
@@ -84,8 +103,8 @@ class Market:
         self._replace(quotes={}, offerings={})
         self.changed_at.pop(Origin.PROMETHEUS, None)
 
-    def learn(self, evidence: Mapping[Pool, Evidence]) -> None:
-        self._replace(evidence=dict(evidence))
+    def learn(self, evidence: Mapping[Pool, Evidence], medians: Mapping[Pool, float] | None = None) -> None:
+        self._replace(evidence=dict(evidence), medians=dict(medians or {}))
         self.changed_at[Origin.LEARNED] = time.time()
 
     def offer_of(self, node: Node) -> Offer:
@@ -140,8 +159,10 @@ class Market:
         facts = [each for each in list(self._facts.values()) if each.node.name in prices]
         hints = region_hint(table.regions, {each.region for each in facts if each.region})
         if table and not hints:
-            missing = [each.pool for each in facts if prices[each.node.name] in GUESSED]
-            hints = missing_hint({(pool.instance_type or "unnamed", pool.capacity_type) for pool in missing})
+            missing = [each.kind for each in facts if prices[each.node.name] in GUESSED]
+            hints = missing_hint(
+                {(kind.instance_type or "unnamed", kind.capacity_type, kind.os) for kind in missing}
+            )
         return Coverage(len(prices), Counter(prices.values()), hints)
 
     def implausible(self) -> Mapping[Origin, int]:
@@ -151,6 +172,13 @@ class Market:
     def ages(self, now: float) -> Mapping[str, float]:
         """Source to seconds since its last word."""
         return {source: max(0.0, now - at) for source, at in list(self.changed_at.items())}
+
+    def known_prices(self, nodes: Nodes) -> Iterator[tuple[Pool, float]]:
+        """Of the nodes whose price a source has told."""
+        for node, price in zip(nodes.cluster.table.nodes, nodes.price.tolist(), strict=True):
+            facts, codes = self._facts.get(node.name), self._origins.get(node.name)
+            if facts is not None and codes is not None and ORIGINS[codes[0]] not in GUESSED and price > 0:
+                yield facts.pool, price
 
     def sightings(self, nodes: Iterable[Node]) -> Mapping[str, Sighting]:
         sources = self._sources

@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -43,13 +43,13 @@ class Norms:
 
     def __init__(self, known: Iterable[tuple[Kind, Floats]] = ()) -> None:
         """`known` are prices above 0."""
-        by_type: defaultdict[tuple[str, str], list[Floats]] = defaultdict(list)
+        by_type: defaultdict[Hashable, list[Floats]] = defaultdict(list)
         cores: defaultdict[str, list[Floats]] = defaultdict(list)
         bytes_: defaultdict[str, list[Floats]] = defaultdict(list)
         for kind, prices in known:
             if kind.instance_type:
-                by_type[kind.instance_type, kind.capacity_type].append(prices)
-            if kind.shape.cpu and kind.shape.memory:
+                by_type[_type(kind)].append(prices)
+            if kind.shape.cpu and kind.shape.memory and not kind.accelerated:
                 cores[kind.capacity_type].append(prices / kind.shape.cpu)
                 bytes_[kind.capacity_type].append(prices / kind.shape.memory)
         self._by_type = _medians(by_type)
@@ -57,7 +57,7 @@ class Norms:
 
     def peers(self, kind: Kind) -> float:
         """The median of the nodes of its type on its terms; NaN where there are too few."""
-        return self._by_type.get((kind.instance_type, kind.capacity_type), math.nan)
+        return self._by_type.get(_type(kind), math.nan)
 
     def least(self, kind: Kind) -> float:
         """What its cores and its memory cost elsewhere, whichever is less; NaN where nobody knows.
@@ -113,6 +113,10 @@ class Screen:
             found = Implausible(source, float(said[0, row]), float(reference[row]), reason)
             self.found.setdefault(row, found)
         said[:2, rows] = math.nan
+
+
+def _type(kind: Kind) -> Hashable:
+    return kind.instance_type, kind.capacity_type, kind.os, kind.attached
 
 
 def _medians(values: Mapping[Key, list[Floats]]) -> Mapping[Key, float]:

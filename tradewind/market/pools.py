@@ -6,10 +6,21 @@ from tradewind.cluster.objects import ANNOTATION_PREFIX, Node
 
 CAPACITY_TYPE = ANNOTATION_PREFIX + "capacity-type"
 SPOT, ON_DEMAND = "spot", "on-demand"
+LINUX, WINDOWS = "linux", "windows"
 
 INSTANCE_TYPE_LABELS = ("node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type")
 _ZONE_LABELS = ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone")
 _REGION_LABELS = ("topology.kubernetes.io/region", "failure-domain.beta.kubernetes.io/region")
+
+_OS_LABELS = ("kubernetes.io/os", "beta.kubernetes.io/os")
+
+# Labels with the model and the number of accelerators: GKE's, then those of NVIDIA's feature discovery.
+_ACCELERATORS = (
+    ("cloud.google.com/gke-accelerator", "cloud.google.com/gke-accelerator-count"),
+    ("nvidia.com/gpu.product", "nvidia.com/gpu.count"),
+)
+_GPU = "nvidia.com/gpu"
+_ACCELERATED = ("nvidia.com/", "amd.com/gpu", "gpu.intel.com/", "aws.amazon.com/neuron", "google.com/tpu")
 
 # Label, and the value (in lower case) that means a node may be taken away.
 _SPOT_LABELS = (
@@ -44,6 +55,13 @@ class Shape(NamedTuple):
     extended: tuple[tuple[str, int], ...]  # GPUs and the like
 
 
+class Attached(NamedTuple):
+    """Accelerators of a machine, as far as labels name them; their number is 0 where it is not known."""
+
+    model: str
+    number: int
+
+
 def pool_of(node: Node) -> Pool:
     return Pool(
         _label(node, INSTANCE_TYPE_LABELS),
@@ -54,6 +72,24 @@ def pool_of(node: Node) -> Pool:
 
 def region_of(node: Node) -> str:
     return _label(node, _REGION_LABELS)
+
+
+def os_of(node: Node) -> str:
+    return _label(node, _OS_LABELS).lower() or LINUX
+
+
+def attached_to(node: Node) -> Attached | None:
+    """The number is that of the label, as a kubelet counts one that is shared several times."""
+    for model_label, count_label in _ACCELERATORS:
+        model = node.labels.get(model_label, "").lower()
+        if model:
+            count = node.labels.get(count_label, "")
+            return Attached(model, int(count) if count.isdecimal() else node.allocatable.get(_GPU, 0))
+    return None
+
+
+def is_accelerated(shape: Shape) -> bool:
+    return any(name.startswith(_ACCELERATED) and amount for name, amount in shape.extended)
 
 
 def shape_of(node: Node) -> Shape:

@@ -28,6 +28,12 @@ class Quote(NamedTuple):
             else self._replace(price=self.price * factor, median_price=self.median_price * factor)
         )
 
+    def overridden(self, other: "Quote") -> "Quote":
+        """With what the other says, where it says something."""
+        return Quote(
+            *[mine if math.isnan(theirs) else theirs for mine, theirs in zip(self, other, strict=True)]
+        )
+
 
 NOTHING = Quote()
 LARGEST = Quote(MAX_DOLLARS_AN_HOUR, MAX_DOLLARS_AN_HOUR, 1.0)

@@ -36,7 +36,7 @@ class MarketRecall:
         if memory is None or memory == self._taken:
             return
         self._taken = memory
-        self._market.learn(memory.evidence)
+        self._market.learn(memory.evidence, memory.medians())
         self._offer()
 
     def _read(self) -> Memory | None:

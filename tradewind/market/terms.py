@@ -19,7 +19,7 @@ from tradewind.market.facts import Facts, Listing
 from tradewind.market.kinds import Kinds
 from tradewind.market.learned import Evidence
 from tradewind.market.plausibility import Implausible, Norms, Screen
-from tradewind.market.pools import Pool
+from tradewind.market.pools import LINUX, Pool
 from tradewind.market.quotes import Origin, Quote
 from tradewind.market.settings import MarketSettings
 from tradewind.market.table import PriceTable
@@ -70,6 +70,7 @@ class Sources:
     quotes: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # of Prometheus: field, node
     offerings: Mapping[Pool, float] = field(default_factory=dict)  # of Prometheus: prices of pools
     evidence: Mapping[Pool, Evidence] = field(default_factory=dict)
+    medians: Mapping[Pool, float] = field(default_factory=dict)  # of prices as seen over time
     norms: Norms = field(default_factory=Norms)
     estimates: Estimates = field(default_factory=Estimates)
 
@@ -77,7 +78,9 @@ class Sources:
         """Nodes with the same key have the same offer. No NaN in it: one NaN does not equal another."""
         name = facts.node.name
         asked = tuple([quotes.get(name) for quotes in self.quotes.values()])
-        return _hashable(facts.own), _hashable(facts.listed), facts.pool, facts.kind, facts.notice, asked
+        offered = self._offered(facts) if self.listing.overlays else math.nan  # by labels that others lack
+        said = *facts.own, *facts.listed, offered
+        return _hashable(said), facts.pool, facts.kind, facts.notice, asked
 
     def surveyed(self, facts: Sequence[Facts]) -> tuple["Sources", Told]:
         """With norms and estimates from all nodes there are."""
@@ -112,9 +115,14 @@ class Sources:
             if quotes:
                 column[:] = [quotes.get(node, math.nan) for node in names]
         if self.offerings:
-            offered = np.array([self.offerings.get(each.pool, math.nan) for each in facts])
+            offered = np.array([self._offered(each) for each in facts])
             asked[0] = np.where(np.isnan(asked[0]), offered, asked[0])
         return own, listed, asked
+
+    def _offered(self, facts: Facts) -> float:
+        """What Karpenter would pay; its prices are those of Linux, before its overlays."""
+        price = self.offerings.get(facts.pool, math.nan) if facts.kind.os == LINUX else math.nan
+        return self.listing.overlaid(facts.node, price)
 
     def _first_said(self, *sources: Floats) -> Told:
         values = np.full_like(sources[0], math.nan)
@@ -141,6 +149,7 @@ class Sources:
         self._estimate_prices(facts, price, price_from)
         self._fill_rates(spot, rate, rate_from)
         self._apply_evidence(facts, rate, rate_from)
+        self._recall_medians(facts, told)
         # A price ratio of 1 makes the stability of a leaving node exactly zero.
         as_price = (median_from == UNKNOWN) | leaving
         median_price[as_price], median_from[as_price] = price[as_price], price_from[as_price]
@@ -160,6 +169,15 @@ class Sources:
         rate[unknown] = np.where(spot, priors.spot, priors.on_demand)[unknown]
         codes[unknown] = _ESTIMATED
 
+    def _recall_medians(self, facts: Sequence[Facts], told: Told) -> None:
+        """Where a source tells the price of now and none the median."""
+        if not self.medians:
+            return
+        for row in np.flatnonzero((told.origins[1] == UNKNOWN) & (told.origins[0] < _ESTIMATED)).tolist():
+            median = self.medians.get(facts[row].pool)
+            if median is not None:
+                told.values[1, row], told.origins[1, row] = median, CODES[Origin.LEARNED]
+
     def _apply_evidence(self, facts: Sequence[Facts], rate: Floats, codes: Codes) -> None:
         if not self.evidence:
             return
@@ -172,8 +190,8 @@ class Sources:
         codes[open_rows & outweighs] = CODES[Origin.LEARNED]
 
 
-def _hashable(quote: Quote) -> Hashable:
-    return tuple([None if math.isnan(value) else value for value in quote])
+def _hashable(values: Sequence[float]) -> Hashable:
+    return tuple([None if math.isnan(value) else value for value in values])
 
 
 def _columns(quotes: Iterable[Quote]) -> Floats:

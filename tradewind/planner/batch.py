@@ -8,10 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from scoring.policy import Policy
+from tradewind.cluster import hints
+from tradewind.cluster.hints import Hints, workload
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Snapshot
-from tradewind.planner import hints
-from tradewind.planner.hints import Hints, workload
+from tradewind.planner.keepers import NODES_OWN
 from tradewind.planner.problem import Problem
 from tradewind.planner.terms import (
     Group,
@@ -25,9 +26,6 @@ from tradewind.planner.terms import (
 from tradewind.planner.ties import gangs, relations
 
 PolicyOf = Callable[[Pod], Policy]
-
-# Pods that every node of a pool has: a node with nothing else on it could be given back.
-_NODES_OWN = frozenset({"DaemonSet", "Node"})
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -57,7 +55,7 @@ def make_batch(
     staying = wanted.staying(placed)
     plannable = [pod for pod in waiting if str(pod) not in wanted.refused] if wanted.refused else waiting
     groups = _groups(plannable, wanted.hints, snapshot, policy_of, favour or {})
-    problem = _problem(snapshot, groups, staying, wanted.by_name, rent)
+    problem = _problem(snapshot, groups, staying, rent)
     return Batch(snapshot=snapshot, groups=groups, refused=wanted.refused, problem=problem)
 
 
@@ -102,9 +100,9 @@ class _Wanted:
         """Pods that ask for the node of one that is not there."""
         known = self.by_name.keys() | {str(pod) for pod in waiting}
         for pod in naming:
-            for name in (self.hints[pod.uid].replaces, self.hints[pod.uid].beside):
-                if name and name not in known:
-                    self.refused[str(pod)] = f"asks for the node of {name}, which is not there"
+            name = self.hints[pod.uid].beside
+            if name and name not in known:
+                self.refused[str(pod)] = f"asks for the node of {name}, which is not there"
 
     def _refuse_incomplete_gangs(self, waiting: Iterable[Pod]) -> None:
         """Pods of gangs that are all or nothing, and of which one is refused."""
@@ -125,17 +123,16 @@ def _problem(
     snapshot: Snapshot,
     groups: Sequence[Group],
     staying: Sequence[Pod],
-    placed: Mapping[str, Pod],
     rent: float,
 ) -> Problem:
     nodes = snapshot.nodes
-    in_use = [pod.node_name for pod in staying if pod.owner is None or pod.owner.kind not in _NODES_OWN]
+    in_use = [pod.node_name for pod in staying if pod.owner is None or pod.owner.kind not in NODES_OWN]
     used = nodes.cluster.table.rows(set(in_use))
     mask = nodes.durable.copy()
     mask[:] = False
     mask[used] = True
     price = prices(nodes)
-    classes = pod_classes(groups, nodes, price, staying, placed, rent=rent)
+    classes = pod_classes(groups, nodes, price, rent=rent)
     others = other_accounts(groups)
     return Problem(
         node_names=tuple(nodes.names),
@@ -145,7 +142,7 @@ def _problem(
         durable=nodes.durable,
         classes=classes,
         worth=worth(classes),
-        relations=relations(nodes, groups, staying),
+        relations=relations(nodes, groups),
         gangs=gangs(groups, staying),
     )
 
@@ -239,6 +236,9 @@ def _everything(pod: Pod) -> Hashable:
         pod.owner,
         tuple(pod.node_selector.items()),
         pod.node_terms,
+        pod.preferred_nodes,
+        pod.preferred_pods,
+        pod.preferred_spreads,
         pod.tolerations,
         pod.host_ports,
         pod.affinity,

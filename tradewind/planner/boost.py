@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from scoring.filters.gang import Gang
 from scoring.policy import Policy
 from scoring.ranking import TOP, Levels
 from scoring.rules import Mask
@@ -37,7 +38,9 @@ def with_plan(policy: Policy, plan: PlanAnnotation | None) -> Policy:
     """The policy of a pod that carries a fresh plan."""
     if plan is None or not plan.strict:
         return policy
-    return replace(policy, filters=(PlannedNodeOnly(plan.node), *policy.filters))
+    # The plan is of the whole gang.
+    others = (rule for rule in policy.filters if not isinstance(rule, Gang))
+    return replace(policy, filters=(PlannedNodeOnly(plan.node), *others))
 
 
 def planned_row(pod: Pod, plan: PlanAnnotation, policy: Policy, nodes: Nodes) -> int | None:

@@ -5,6 +5,7 @@ to place. Here the whole set is chosen at once, then filled, and chosen again wi
 """
 
 import itertools
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -14,7 +15,8 @@ from ortools.sat.python import cp_model
 
 from tradewind.planner.bound import Relaxation, node_groups, relax
 from tradewind.planner.greedy import fill, urgency
-from tradewind.planner.problem import Amounts, Assignment, Floats, Mask, Problem, placed_counts
+from tradewind.planner.problem import Amounts, Assignment, Floats, Mask, Problem, placed_counts, value
+from tradewind.planner.progress import Progress
 from tradewind.planner.repack import repack
 from tradewind.planner.state import State
 
@@ -25,25 +27,36 @@ _CHOICE_SECONDS = 0.2
 Report = Callable[[Assignment], object]
 
 
-def cover(problem: Problem, baseline: Assignment, deadline: float, report: Report) -> None:
-    """Report what comes of each round before the deadline.
+def cover(
+    problem: Problem,
+    baseline: Assignment,
+    deadline: float,
+    report: Report,
+    progress: Progress | None = None,
+) -> None:
+    """Report what comes of each round before the deadline, the first of them always.
 
     Slope scaling: no node can be filled to the brim, one too small for most pods least of all. Each round
     sees how full the nodes of each kind got, and the next one counts on no more than that.
     """
-    report(rounded(problem, baseline, problem.in_use, deadline))
+    progress = progress or Progress()
+    found, bound = _rounded(problem, baseline, problem.in_use, deadline, wholly=True)
+    report(found)
+    if progress.near(-value(problem, found)[1], bound):
+        return
+    report(_rounded(problem, baseline, problem.in_use, deadline, wholly=False)[0])
     groups = node_groups(problem)
     fullness = np.ones(len(groups))
-    for _ in range(_ROUNDS):
+    for number in range(_ROUNDS):
         left = deadline - time.monotonic()
-        if left <= 0:
+        if left <= 0 or progress.stalled():
             break
         rows = _choose(problem, groups, baseline, fullness, min(_CHOICE_SECONDS, left))
         if rows is None:
             break
         open_rows = problem.in_use.copy()
         open_rows[rows] = True
-        found = rounded(problem, baseline, open_rows, deadline)
+        found, _ = _rounded(problem, baseline, open_rows, deadline, wholly=number % 2 == 0)
         report(found)
         _learn(problem, groups, found, fullness)
 
@@ -54,16 +67,31 @@ def rounded(problem: Problem, baseline: Assignment, open_rows: Mask, deadline: f
     It knows which pods go with which nodes: those that want memory to where memory is cheap. Of the open rows
     it need not pay for any.
     """
+    return _rounded(problem, baseline, open_rows, deadline, wholly=True)[0]
+
+
+def _rounded(
+    problem: Problem, baseline: Assignment, open_rows: Mask, deadline: float, *, wholly: bool
+) -> tuple[Assignment, float]:
+    """With what the programme says that it costs, about the least that there is.
+
+    `wholly`: it counts all that pods cost on nodes, and pods with ties follow it as far as these let them.
+    Else it counts prices alone, and the greedy rule places pods with ties; which is better varies.
+    """
     seconds = max(deadline - time.monotonic(), 0.1)
     counts = placed_counts(problem, baseline)
-    relaxed = relax(replace(problem, in_use=open_rows), counts, seconds, guidance=True)
+    relaxed = relax(replace(problem, in_use=open_rows), counts, seconds, guidance=True, arcs=wholly)
     if relaxed is None:
-        return baseline
+        return baseline, -math.inf
     open_rows = open_rows.copy()
     for group, opened in zip(relaxed.groups, relaxed.opened, strict=True):
         open_rows[list(group[: int(np.ceil(opened - 1e-6))])] = True
     state = State(problem)
-    order = [i for i in urgency(problem) if not (state.ties[i] or _in_gang(problem, i))]
+    order = [
+        i
+        for i in urgency(problem)
+        if (wholly or not state.ties[i]) and not _in_gang(problem, i) and i in relaxed.lump_of
+    ]
     size = np.maximum(problem.free[:, open_rows].max(axis=1, initial=1), 1)[:, None]
     _follow(state, relaxed, _until(deadline, order), open_rows, size)
     for index in _until(deadline, order):
@@ -71,7 +99,7 @@ def rounded(problem: Problem, baseline: Assignment, open_rows: Mask, deadline: f
     fill(state)
     while repack(state) and time.monotonic() < deadline:
         pass
-    return state.assignment
+    return state.assignment, float(problem.price[problem.in_use].sum()) + relaxed.cost
 
 
 def _until(deadline: float, order: Iterable[int]) -> Iterator[int]:
@@ -82,8 +110,6 @@ def _until(deadline: float, order: Iterable[int]) -> Iterator[int]:
 def _follow(state: State, relaxed: Relaxation, order: Iterable[int], open_rows: Mask, size: Floats) -> None:
     wanted = relaxed.flow.copy()
     for index in order:
-        if index not in relaxed.lump_of:
-            continue
         lump = wanted[relaxed.lump_of[index]]
         for at in np.argsort(-lump, kind="stable").tolist():
             pods = min(int(lump[at] + 0.5), state.left[index])
@@ -164,8 +190,11 @@ def _best_fit(
 ) -> None:
     """To the open nodes where it aligns best, until no more than `keep` pods of the class are left.
 
-    Pod by pod, as each changes the proportions of what is left; the class must have no ties.
+    Pod by pod, as each changes the proportions of what is left.
     """
+    if state.ties[index]:
+        _best_fit_tied(state, index, open_rows, size, keep)
+        return
     room = state.room(index)
     room[~open_rows] = 0
     rows = np.flatnonzero(room)
@@ -181,6 +210,17 @@ def _best_fit(
         one = _alignment(request, free[:, at : at + 1])
         score[at] = one[0] if taken[at] < left[at] else np.inf
     state.add_all(index, rows[taken > 0], taken[taken > 0])
+
+
+def _best_fit_tied(state: State, index: int, open_rows: Mask, size: Floats, keep: int) -> None:
+    """The same where each pod may change what the others of its class may do."""
+    request = state.problem.classes[index].requests[:, None] / size
+    while state.left[index] > keep:
+        rows = np.flatnonzero(state.starting_room(index, state.room(index) * open_rows))
+        if not rows.size or not state.limit(index):
+            return
+        score = _alignment(request, state.free[:, rows] / size)
+        state.add(index, int(rows[np.argmin(score)]), 1)
 
 
 def _alignment(request: Floats, free: Floats) -> Floats:

@@ -1,72 +1,103 @@
 """Which engine places what: small batches exactly, others by covering, then window by window."""
 
+import math
 import time
 from collections.abc import Callable
 
-from tradewind.planner import covering, exact, windows
+from tradewind.planner import completing, covering, exact, windows
 from tradewind.planner.binding import assignment_of, valid_order
+from tradewind.planner.bound import relax
 from tradewind.planner.greedy import fill
 from tradewind.planner.problem import Assignment, Outcome, Problem, value
+from tradewind.planner.progress import GAIN, Progress
 from tradewind.planner.state import State
 
 # Variables up to which CP-SAT gets the whole batch at once.
 _WHOLE = 1500
+# The same where it need not find the best, only a place for every pod.
+_EVERY = 3500
 
 Report = Callable[[Outcome], None]
 
 
 def optimise(
-    problem: Problem, baseline: Assignment, seconds: float, report: Report, patience: float = 0.0
+    problem: Problem,
+    baseline: Assignment,
+    seconds: float,
+    report: Report,
+    patience: float = 0.0,
+    *,
+    idle: float = math.inf,
 ) -> None:
     """Report ever better placements than the baseline, each of them valid, until the time is over.
 
-    `patience` is for how many seconds more an exact search may look for a place for every pod.
+    `patience` is for how many seconds more the search may look for a place for every pod; `idle` for how
+    many at least it goes on without a gain.
     """
     if not problem.classes or not problem.node_names:
         return
     started = time.monotonic()
-    best = _Best(problem, baseline, report)
-    rows = _rows_that_matter(problem)
-    proved = None if rows is None else _proved(best, rows, seconds * 0.4, patience)
+    best = _Best(problem, baseline, report, Progress(idle))
+    rows = _rows_that_matter(problem, _WHOLE)
+    if not best.complete:
+        _place_every(best, started + seconds * 0.3, patience or seconds * 0.4)
+    proved = None if rows is None else _proved(best, rows, seconds * 0.4)
     if proved is not None:
         if best.is_no_better_than(proved):
             report(Outcome(best.assignment, "exact"))
         return
-    covering.cover(problem, baseline, started + seconds * 0.6, best.offer_cover)
-    windows.improve(
-        problem,
-        best.assignment,
-        started + seconds,
-        best.offer_window,
-    )
+    if rows is None or not best.progress.stalled():
+        covering.cover(problem, baseline, started + seconds * 0.6, best.offer_cover, best.progress)
+    windows.improve(problem, best.assignment, started + seconds, best.offer_window, best.progress)
 
 
-def _proved(best: "_Best", rows: list[int], seconds: float, patience: float) -> Assignment | None:
+def _place_every(best: "_Best", cover_until: float, seconds: float) -> None:
+    """Look for a place for every pod, where their sizes alone do not rule it out."""
+    problem = best.problem
+    counts = {index: each.count for index, each in enumerate(problem.classes)}
+    relaxed = relax(problem, list(counts.values()), seconds, guidance=False)
+    if relaxed is None:
+        return
+    rows = _rows_that_matter(problem, _EVERY)
+    if rows is None:
+        covering.cover(problem, best.assignment, cover_until, best.offer_cover)
+    if best.complete:
+        return
+    started = time.monotonic()
+    if rows is not None:
+        limit = seconds * 0.6
+        found = exact.solve(State(problem), rows, counts, seconds=limit, hint=best.assignment, every=True)
+        if found is not None and (
+            not found.assignment or best.offer(found.assignment, "cp-sat", checked=False)
+        ):
+            return
+    completing.complete(problem, best.assignment, started + seconds, best.offer_window)
+
+
+def _proved(best: "_Best", rows: list[int], seconds: float) -> Assignment | None:
     """The best placement that there is, where there was time to prove it."""
     problem = best.problem
     counts = {index: each.count for index, each in enumerate(problem.classes)}
-    for limit, until_placed in ((seconds, False), (patience, True)):
-        if not limit or (until_placed and best.pods == problem.pods):
-            break
-        found = exact.solve(
-            State(problem), rows, counts, seconds=limit, hint=best.assignment, until_placed=until_placed
-        )
-        if found is not None and best.offer(found.assignment, "cp-sat", checked=False) and found.optimal:
-            return found.assignment
+    found = exact.solve(
+        State(problem), rows, counts, seconds=seconds, hint=best.assignment, progress=best.progress
+    )
+    if found is not None and best.offer(found.assignment, "cp-sat", checked=False) and found.optimal:
+        return found.assignment
     return None
 
 
 class _Best:
-    def __init__(self, problem: Problem, baseline: Assignment, report: Report) -> None:
+    def __init__(self, problem: Problem, baseline: Assignment, report: Report, progress: Progress) -> None:
         self.problem = problem
+        self.progress = progress
         self._report = report
         self._value = value(problem, baseline)
         self.assignment = baseline
         self.engine = "greedy"
 
     @property
-    def pods(self) -> int:
-        return sum(self.assignment.values())
+    def complete(self) -> bool:
+        return sum(self.assignment.values()) == self.problem.pods
 
     def offer_cover(self, assignment: Assignment) -> None:
         self.offer(assignment, "covering")
@@ -87,23 +118,25 @@ class _Best:
             kept = fill(State(self.problem).load(kept)).assignment
         worth = value(self.problem, kept)
         if worth > self._value:
+            if worth[0] > self._value[0] or worth[1] - self._value[1] > GAIN * abs(worth[1]):
+                self.progress.gained()
             self.assignment, self._value = kept, worth
             self.engine = engine
             self._report(Outcome(kept, self.engine))
         return whole
 
 
-def _rows_that_matter(problem: Problem) -> list[int] | None:
+def _rows_that_matter(problem: Problem, most: int) -> list[int] | None:
     """The nodes of an exact model of the whole batch, or None where that would be too large.
 
     Of nodes that are alike no more are needed than there are pods.
     """
     classes = len(problem.classes)
-    if not classes or len(problem.node_names) > 100 * _WHOLE // classes:
+    if not classes or len(problem.node_names) > 100 * most // classes:
         return None
     counts = {index: each.count for index, each in enumerate(problem.classes)}
     every = range(len(problem.node_names))
     alike = exact.alike_rows(State(problem), every, counts)
     spare = {row for group in alike for row in group[problem.pods :]}
     rows = [row for row in every if row not in spare and any(c.allowed[row] for c in problem.classes)]
-    return rows if len(rows) * classes <= _WHOLE else None
+    return rows if len(rows) * classes <= most else None

@@ -4,8 +4,10 @@ The variables count pods of a class on a node. Relations hold for the state that
 reached by binding pod after pod, see `tradewind.planner.binding`.
 """
 
+import contextlib
+import threading
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -14,7 +16,10 @@ import numpy as np
 from ortools.sat.python import cp_model
 
 from tradewind.planner.problem import Assignment, Codes, Problem
+from tradewind.planner.progress import GAIN, Progress
 from tradewind.planner.state import State
+
+_LOOK_SECONDS = 0.02  # at whether a search still gains
 
 # The sum of all costs is scaled to this, so that the worth of pods on top stays within 64 bits.
 _COST_RANGE = 10**6
@@ -36,13 +41,15 @@ def solve(
     seconds: float,
     hint: Assignment | None = None,
     workers: int = 2,
-    until_placed: bool = False,
+    every: bool = False,
+    progress: Progress | None = None,
 ) -> Solution | None:
     """So many pods of each class onto these nodes; None where nothing was found in time.
 
-    With `until_placed`, the first placement of all of them will do.
+    With `every`, only a placement of all of them will do, and the first of these does; an empty solution that
+    is optimal then is the proof that there is none. With `progress`, the search ends when that has stalled.
     """
-    window = _Window(base, rows, counts)
+    window = _Window(base, rows, counts, every=every)
     window.build()
     if hint is not None:
         window.hint(hint)
@@ -50,30 +57,58 @@ def solve(
     solver.parameters.max_time_in_seconds = max(seconds, 0.01)
     solver.parameters.num_workers = workers
     solver.parameters.random_seed = 1
-    every = _Every(window.x.values(), sum(counts.values())) if until_placed else None
-    status = solver.solve(window.model, every)
+    with _stopping(solver, progress):
+        status = solver.solve(window.model, None if every or progress is None else _Solutions(progress))
+    if every and status == cp_model.INFEASIBLE:
+        return Solution({}, optimal=True)
     if status not in {cp_model.OPTIMAL, cp_model.FEASIBLE}:
         return None
     found = {key: int(solver.value(variable)) for key, variable in window.x.items()}
     return Solution({key: pods for key, pods in found.items() if pods}, status == cp_model.OPTIMAL)
 
 
-class _Every(cp_model.CpSolverSolutionCallback):
-    """Ends the search when a solution places every pod."""
+@contextlib.contextmanager
+def _stopping(solver: cp_model.CpSolver, progress: Progress | None) -> Iterator[None]:
+    """Ends the search from beside: between two solutions the solver asks nobody."""
+    if progress is None or not progress.hurried:
+        yield
+        return
+    done = threading.Event()
 
-    def __init__(self, variables: Iterable[cp_model.IntVar], pods: int) -> None:
+    def look() -> None:
+        while not done.wait(_LOOK_SECONDS):
+            if progress.stalled():
+                solver.stop_search()
+
+    watching = threading.Thread(target=look, daemon=True)
+    watching.start()
+    try:
+        yield
+    finally:
+        done.set()
+        watching.join()
+
+
+class _Solutions(cp_model.CpSolverSolutionCallback):
+    """Tells of gains."""
+
+    def __init__(self, progress: Progress) -> None:
         super().__init__()
-        self._variables = list(variables)
-        self._pods = pods
+        self._progress = progress
+        self._best: float | None = None
 
     def on_solution_callback(self) -> None:
-        if sum(self.value(each) for each in self._variables) == self._pods:
-            self.stop_search()
+        if self._best is None or self.objective_value < self._best - GAIN * _COST_RANGE:
+            self._best = self.objective_value
+            self._progress.gained()
 
 
 class _Window:
-    def __init__(self, base: State, rows: Sequence[int], counts: Mapping[int, int]) -> None:
+    def __init__(
+        self, base: State, rows: Sequence[int], counts: Mapping[int, int], *, every: bool = False
+    ) -> None:
         self.base = base
+        self.every = every
         self.problem: Problem = base.problem
         self.rows = list(rows)
         self.counts = dict(counts)
@@ -92,7 +127,8 @@ class _Window:
         for gang in self.problem.gangs:
             self._gang(gang.classes, gang.min_pods)
         self._symmetry()
-        self._objective()
+        if not self.every:
+            self._objective()
 
     def hint(self, hint: Assignment) -> None:
         for key, variable in self.x.items():
@@ -110,12 +146,13 @@ class _Window:
                     self.x[index, row] = variable
                     self.by_class[index].append((row, variable))
                     self.by_row[row].append((index, variable))
-            self.model.add(sum(variable for _, variable in self.by_class[index]) <= count)
+            placed = sum(variable for _, variable in self.by_class[index])
+            self.model.add(placed == count if self.every else placed <= count)
 
     def _capacities(self) -> None:
         problem, base = self.problem, self.base
         for row, placed in self.by_row.items():
-            if not base.used[row]:
+            if not (base.used[row] or self.every):
                 opened = self.opened[row] = self.model.new_bool_var(f"open{row}")
                 for _, variable in placed:
                     self.model.add(variable == 0).only_enforce_if(~opened)

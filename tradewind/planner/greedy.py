@@ -124,7 +124,8 @@ def place(state: State, index: int) -> None:
     """Put as many pods of the class as possible on the nodes that cost least."""
     each = state.problem.classes[index]
     while state.left[index]:
-        rows = sequence(state, index, state.room_alone(index), each.cost, opening_costs(state, index))
+        room = state.starting_room(index, state.room_alone(index))
+        rows = sequence(state, index, room, each.cost, opening_costs(state, index))
         if not rows:
             return
         put(state, index, rows)

@@ -9,15 +9,21 @@ import numpy as np
 
 from scoring.policy import Policy
 from scoring.preferences import missed
+from scoring.rules import Scorer
+from scoring.scorers.equivalence import Equivalence
 from scoring.scorers.price import Price
+from scoring.scorers.resource_fit import ResourceFit
+from scoring.scorers.stability import Stability
 from scoring.scorers.workload_priority import WorkloadPriority
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Nodes
 from tradewind.planner.problem import Floats
 
-# What the best score is worth over the worst, as a part of what the pod costs: enough to decide between nodes
-# that cost the same, too little to open one that would not be needed.
+# What the scores that are left out are still worth: enough to decide between nodes that cost the same, too
+# little to open one that would not be needed.
 SCORE_WORTH = 0.01
+# Dollars stay worth something where price has no weight.
+_LEAST_PRICE_WEIGHT = 0.01  # of all weights
 
 # A cost c scores m/(m + c), m being the median: at the median a dollar is worth 1/(4m) of the price score.
 _SLOPE = 4.0
@@ -25,29 +31,46 @@ _SLOPE = 4.0
 # well: one point of a plugin is a tenth of the way from our worst node to the best.
 _LEVELS_A_POINT = 0.1
 
+_LEFT_OUT: tuple[type[Scorer], ...] = (Price, Stability, ResourceFit, Equivalence)
+
 
 def pod_cost(pod: Pod, policy: Policy, nodes: Nodes, price: Floats, share: Floats, *, rent: float) -> Floats:
     """(N,) `share` is the pod's largest share of any resource of the node, `price` the whole node's.
 
-    `rent` is what room costs beside the node, in shares of its price: where more pods are to come, room on a
-    node that is open is not free, because somebody else will need it.
+    `nodes` are those that the pod may go to, as for the scores. `rent` is what room costs beside the node, in
+    shares of its price: where more pods are to come, room on a node that is open is not free, because
+    somebody else will need it.
     """
+    if not len(nodes):
+        return np.zeros(0)
     own = price * share
-    cost = (nodes.interruption_rate + rent) * own
+    median = float(np.median(own))
+    cost = nodes.interruption_rate * own + rent * _harmonic_mean(own, median)
     weights = {rule.name: weight for rule, weight in policy.scorers}
     all_weights = sum(weights.values())
-    if not all_weights or not len(nodes):
+    if not all_weights:
         return cost
-    total = policy.total(pod, nodes)
-    cost += SCORE_WORTH * float(own.mean()) * (1 - total / all_weights)
-    dollars = _SLOPE / max(
-        weights.get(Price.name, 0.0), SCORE_WORTH * all_weights
-    )  # a point of score, times m
-    for rule, weight in policy.scorers:
-        if isinstance(rule, WorkloadPriority) and weight:
+    # What a point of score is worth, for each dollar of the median.
+    rate = 1 / max(weights.get(Price.name, 0.0), _LEAST_PRICE_WEIGHT * all_weights)
+    total = np.zeros(len(nodes))
+    for rule, weight, scores in policy.terms(pod, nodes):
+        total += weight * scores
+        lacking = weight * (scores.max() - scores)
+        if isinstance(rule, _LEFT_OUT):
+            cost += SCORE_WORTH * rate * median * lacking
+        elif isinstance(rule, WorkloadPriority):
             # The choice is whether to open a durable node, so a node's price is what it is weighed against.
-            cost += weight * dollars * float(np.median(price)) * (1 - rule.score(pod, nodes))
-    lacking = missed(pod, nodes)
-    if lacking is not None:
-        cost += dollars * float(np.median(own)) * _LEVELS_A_POINT * float(np.ptp(total)) * lacking
+            cost += _SLOPE * rate * float(np.median(price)) * lacking
+        else:
+            cost += _SLOPE * rate * median * lacking
+    preferred = missed(pod, nodes)
+    if preferred is not None:
+        # Between nodes that our scores find equal a preference decides.
+        reach = max(float(np.ptp(total)), SCORE_WORTH * all_weights)
+        cost += _SLOPE * rate * median * _LEVELS_A_POINT * reach * preferred
     return cost
+
+
+def _harmonic_mean(own: Floats, median: float) -> Floats:
+    """Half of what the price score says, in dollars: 2m(1 - m/(m + c)) is 2mc/(m + c), which at m is m."""
+    return np.divide(2 * median * own, own + median, out=np.zeros_like(own), where=own + median > 0)

@@ -6,9 +6,10 @@ from typing import Annotated, NamedTuple
 
 import msgspec
 
-from tradewind.cluster.objects import ANNOTATION_PREFIX, Pod
+from tradewind.cluster import hints
+from tradewind.cluster.objects import Pod
 
-ANNOTATION = ANNOTATION_PREFIX + "plan"
+ANNOTATION = hints.PLAN
 
 # What decoding anything else raises; a RecursionError comes from brackets nested too deep.
 _UNREADABLE = (msgspec.MsgspecError, ValueError, OverflowError, RecursionError)

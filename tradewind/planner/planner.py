@@ -43,6 +43,7 @@ def plan(
     seconds: float,
     *,
     patience: float = 0.0,
+    idle: float = math.inf,
     skip_solver_if_complete: bool = False,
     favour: Mapping[str, int] | None = None,
     expires_at: float = math.inf,
@@ -51,10 +52,10 @@ def plan(
 ) -> PlanResult:
     """The greedy placement, bettered by the worker within so many seconds; without a worker as it is.
 
-    `patience` is for so many seconds more while a pod is without a place; with `skip_solver_if_complete` the
-    worker is asked only if there is such a pod. `favour` as `selection` says, by UID. `pools` are planned on
-    for the pods that found no place, in as many seconds again. `rent` as `objective` says; 0: no more pods
-    are to come.
+    `patience` is for so many seconds more while a pod is without a place, `idle` as `Progress` says; with
+    `skip_solver_if_complete` the worker is asked only if there is such a pod. `favour` as `selection` says,
+    by UID. `pools` are planned on for the pods that found no place, in as many seconds again. `rent` as
+    `objective` says; 0: no more pods are to come.
     """
     batch = make_batch(snapshot, pods, policy_of, rent=rent)
     baseline = greedy(batch.problem)
@@ -64,7 +65,7 @@ def plan(
         baseline = greedy(batch.problem)
     if skip_solver_if_complete and sum(baseline.values()) == batch.problem.pods:
         worker = None
-    (assignment, engine), failure = _solved(batch.problem, baseline, worker, seconds, patience)
+    (assignment, engine), failure = _solved(batch.problem, baseline, worker, seconds, patience, idle=idle)
     order = valid_order(batch.problem, assignment)
     assignment = assignment_of(order)
     unplaced = {**batch.refused, **reasons(batch, assignment)}
@@ -81,12 +82,18 @@ def plan(
 
 
 def _solved(
-    problem: Problem, baseline: Assignment, worker: Worker | None, seconds: float, patience: float = 0.0
+    problem: Problem,
+    baseline: Assignment,
+    worker: Worker | None,
+    seconds: float,
+    patience: float = 0.0,
+    *,
+    idle: float = math.inf,
 ) -> Result:
     if worker is None or not within_reach(problem, seconds):
         return Result(Outcome(baseline, "greedy"), "")
     complete = sum(baseline.values()) == problem.pods
-    return worker.solve(problem, baseline, seconds, 0.0 if complete else patience)
+    return worker.solve(problem, baseline, seconds, 0.0 if complete else patience, idle)
 
 
 def _left(batch: Batch, assignment: Assignment) -> list[Pod]:

@@ -4,8 +4,9 @@ Planned on as many empty nodes of each pool as may be added. Pods that are place
 for or keep away, are not looked at: the autoscaler decides, and looks for itself.
 """
 
+import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from tradewind.cluster.cache import Cache
@@ -32,11 +33,29 @@ NONE = Growth({}, {})
 def growth(
     templates: Sequence[PoolTemplate],
     pods: Sequence[Pod],
-    namespaces: Iterable[Namespace],
+    namespaces: Collection[Namespace],
     policy_of: PolicyOf,
     solve: Callable[[Problem], Assignment],
 ) -> Growth:
-    if not (templates and pods):
+    """Pools of higher weight are filled first, whatever they cost."""
+    found = NONE
+    for weight in sorted({each.weight for each in templates}, reverse=True):
+        left = [pod for pod in pods if str(pod) not in found.pools]
+        grown = _grown(
+            [each for each in templates if each.weight == weight], left, namespaces, policy_of, solve
+        )
+        found = Growth({**found.pools, **grown.pools}, {**found.nodes, **grown.nodes})
+    return found
+
+
+def _grown(
+    templates: Sequence[PoolTemplate],
+    pods: Sequence[Pod],
+    namespaces: Collection[Namespace],
+    policy_of: PolicyOf,
+    solve: Callable[[Problem], Assignment],
+) -> Growth:
+    if not pods:
         return NONE
     cache, pool_of = _empty_nodes(templates, len(pods))
     for namespace in namespaces:
@@ -57,7 +76,8 @@ def _empty_nodes(templates: Iterable[PoolTemplate], max_nodes: int) -> tuple[Cac
     offers: dict[str, Offer] = {}
     cache = Cache(lambda node: offers[node.name])
     for template in templates:
-        offer = Offer(template.price, template.price, template.interruption_rate, template.durable)
+        price = math.nan if template.price is None else template.price
+        offer = Offer(price, price, template.interruption_rate, template.durable)
         allocatable = {"pods": _PODS, **template.allocatable()}
         taints = tuple(taint.taint() for taint in template.taints)
         for number in range(min(template.max_nodes, max_nodes)):

@@ -8,7 +8,6 @@ import numpy as np
 
 from scoring.pod_filter import PodFilter
 from scoring.rules import ResourceFilter
-from tradewind.planner import hints
 from tradewind.planner.batch import Batch
 from tradewind.planner.problem import Assignment, Mask
 from tradewind.planner.relations.relation import Tally
@@ -74,30 +73,13 @@ def _blocking(constraints: list[_Constraint], nodes: int) -> str:
 def _constraints(batch: Batch, state: State, index: int) -> Iterator[_Constraint]:
     group = batch.groups[index]
     nodes = batch.snapshot.nodes
-    unnamed = np.array(batch.problem.classes[index].allowed)
     for rule in group.filters():
         judge = rule.attainable if isinstance(rule, PodFilter) else rule.feasible
         passed = judge(group.pod, nodes)
-        unnamed |= ~passed
         if not isinstance(rule, ResourceFilter):
             yield _Constraint(f"{rule.name}: {rule.reason}", passed)
-    yield from _hints(batch, index)
     yield from _resources(batch, state, index)
     yield from _relations(state, index)
-    if not unnamed.all():
-        yield _Constraint(
-            "tradewind.dev annotations: not beside, or in conflict with, pods they name", unnamed
-        )
-
-
-def _hints(batch: Batch, index: int) -> Iterator[_Constraint]:
-    own, table = batch.groups[index].hints, batch.snapshot.nodes.cluster.table
-    if own.node:
-        only = hints.admitted(own._replace(node_labels=""), table)
-        yield _Constraint(f"{hints.NODE}: not the node {own.node}", only)
-    if own.node_labels:
-        only = hints.admitted(own._replace(node=""), table)
-        yield _Constraint(f"{hints.NODE_LABELS}: without the labels {own.node_labels}", only)
 
 
 def _resources(batch: Batch, state: State, index: int) -> Iterator[_Constraint]:

@@ -1,7 +1,7 @@
 """The key `planner` of the configuration: when a batch is closed, how long for, and who gets what of it."""
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 from pydantic.alias_generators import to_camel
@@ -37,10 +37,11 @@ class BatchSettings(_Settings):
 
     renamed: ClassVar[Mapping[str, str]] = {"events": "pods", "mostPods": "maxPods"}
 
-    pods: int = Field(default=30, ge=1, le=1_000_000, description="that arrived")
-    seconds: Seconds = 10.0
-    pause_seconds: Seconds = Field(default=0.2, description="without a new pod")
-    wait_seconds: Seconds = Field(default=0.5, description="for others, where they come one by one")
+    pods: int = Field(default=30, ge=1, le=1_000_000, description="that come within waitSeconds are a burst")
+    seconds: Seconds = Field(default=10.0, description="while earlier plans are being written")
+    pause_seconds: Seconds = Field(default=0.1, description="without a new pod")
+    wait_seconds: Seconds = Field(default=0.15, description="where pods come one by one")
+    burst_seconds: Seconds = Field(default=1.0, description="while a burst goes on")
     max_pods: int = Field(default=5_000, ge=1, le=1_000_000, description="the rest is in the next batch")
 
 
@@ -71,16 +72,29 @@ class PoolTemplate(_Settings):
     resources: Annotated[dict[str, str | int | float], AfterValidator(_quantities)] = Field(min_length=1)
     labels: dict[str, str] = {}
     taints: tuple[PoolTaint, ...] = ()
-    price: float = Field(gt=0, le=1e6, allow_inf_nan=False, description="dollars an hour for one node")
+    price: float | None = Field(
+        default=None,
+        gt=0,
+        le=1e6,
+        allow_inf_nan=False,
+        description="dollars an hour for one node; left out: that of nodes with these labels",
+    )
     interruption_rate: float = Field(default=0.0, ge=0, le=1, allow_inf_nan=False)
     durable: bool = True
     max_nodes: int = Field(default=10, ge=1, le=10_000, description="nodes that may be added")
+    weight: int = Field(default=0, ge=0, le=10_000, description="pools of higher weight are filled first")
 
     def allocatable(self) -> dict[str, int]:
         return {
             resource: amount(resource, parse_nanos(str(quantity)))
             for resource, quantity in self.resources.items()
         }
+
+
+class GangSettings(_Settings):
+    on_loss: Literal["keep", "evict"] = Field(
+        default="keep", description="what becomes of the rest when a member is lost; evict needs --evict"
+    )
 
 
 class PlannerSettings(_Settings):
@@ -105,6 +119,7 @@ class PlannerSettings(_Settings):
         le=100,
         description="of room that later pods may need, in shares of the node's price",
     )
+    gangs: GangSettings = GangSettings()
     pools: tuple[PoolTemplate, ...] = ()
 
     @field_validator("pools")

@@ -40,6 +40,13 @@ class State:
             tally.admit_across(index, room)
         return np.maximum(room, 0, out=room)
 
+    def starting_room(self, index: int, room: Amounts) -> Amounts:
+        """`room`, of which the first pod of a class takes none that would leave the others without."""
+        start = room.copy()
+        for tally in self.ties[index]:
+            tally.gather(index, start, self.left[index])
+        return start if start.any() else room
+
     def limit(self, index: int) -> int:
         """How many more pods of the class may be placed at all, before everything is looked at again."""
         limit = self.left[index]

@@ -8,14 +8,14 @@ from typing import NamedTuple
 import numpy as np
 
 from scoring.filters.leaving import Leaving
-from scoring.in_tree import IN_TREE
+from scoring.in_tree import IN_TREE, in_tree
 from scoring.pod_filter import PodFilter
 from scoring.policy import Policy
 from scoring.rules import Account, Filter, ResourceFilter
-from tradewind.cluster.objects import Pod
+from tradewind.cluster import hints
+from tradewind.cluster.hints import Hints
+from tradewind.cluster.objects import ANNOTATION_PREFIX, Pod
 from tradewind.cluster.snapshot import Nodes
-from tradewind.planner import hints
-from tradewind.planner.hints import Hints
 from tradewind.planner.objective import pod_cost
 from tradewind.planner.problem import Amounts, Floats, Mask, PodClass
 
@@ -26,7 +26,6 @@ _WORTH_REACH = 1e12
 # So many pods without favour may stay out for one with it.
 _FAVOUR_STEP = 16.0
 
-_IN_TREE: tuple[Filter, ...] = tuple(rule() for rule in IN_TREE)
 _IN_TREE_NAMES = frozenset(rule.name for rule in IN_TREE)
 
 
@@ -45,7 +44,7 @@ class Group:
 
     def filters(self) -> tuple[Filter, ...]:
         """All that holds for a pod of the class, kube-scheduler's own rules first."""
-        return (*_IN_TREE, Leaving(), *_ours(self.policy))
+        return (*in_tree(self.policy.filters), Leaving(), *_ours(self.policy))
 
     def needs(self) -> dict[Account, tuple[int, ResourceFilter]]:
         """What a pod of the class takes from each account, and the filter that keeps it."""
@@ -60,7 +59,7 @@ class Group:
 def pod_filters(policies: Sequence[Policy]) -> list[tuple[PodFilter, frozenset[int]]]:
     """The filters over other pods that are in force, each with the numbers of the policies that have it."""
     found: list[tuple[PodFilter, set[int]]] = [
-        (rule, set(range(len(policies)))) for rule in _IN_TREE if isinstance(rule, PodFilter)
+        (rule, set(range(len(policies)))) for rule in in_tree(()) if isinstance(rule, PodFilter)
     ]
     for number, policy in enumerate(policies):
         for rule in _ours(policy):
@@ -91,14 +90,11 @@ def pod_classes(
     groups: Sequence[Group],
     nodes: Nodes,
     price: Floats,
-    staying: Sequence[Pod],
-    placed: Mapping[str, Pod],
     *,
     rent: float,
 ) -> tuple[PodClass, ...]:
     """One for each group; those that differ only in what ties them to other pods share their columns."""
     shared: dict[Hashable, _Columns] = {}
-    hostile = [pod for pod in staying if hints.CONFLICTS in pod.annotations]
     others = list(other_accounts(groups))
     found = []
     for group in groups:
@@ -106,12 +102,11 @@ def pod_classes(
         columns = shared.get(key)
         if columns is None:
             columns = shared[key] = _columns(group, nodes, price, others, rent)
-        enemies = staying if group.hints.conflicts else hostile
         found.append(
             PodClass(
                 count=len(group.pods),
                 requests=columns.requests,
-                allowed=_allowed(group, nodes, columns.allowed, enemies, placed),
+                allowed=_allowed(group, nodes, columns.allowed),
                 cost=columns.cost,
                 priority=group.pod.priority,
                 share=columns.share,
@@ -138,6 +133,7 @@ def own_terms(pod: Pod) -> Hashable:
     return (
         pod.namespace,
         tuple(sorted(hints.requested(pod))),
+        tuple(sorted(item for item in pod.labels.items() if item[0].startswith(ANNOTATION_PREFIX))),
         tuple(sorted(pod.requests.items())),
         tuple(sorted(pod.limits.items())),
         pod.priority,
@@ -153,16 +149,19 @@ def own_terms(pod: Pod) -> Hashable:
 
 
 def _columns(group: Group, nodes: Nodes, price: Floats, others: Sequence[Account], rent: float) -> _Columns:
-    requests = _amounts(group.pod.requests, nodes)
+    needs = {account: amount for account, (amount, _) in group.needs().items()}
+    requests = _amounts(needs, nodes)
     share = _share(requests, nodes)
-    needs = group.needs() if others else {}
-    taken = [needs[account][0] if account in needs else 0 for account in others]
+    taken = [needs.get(account, 0) for account in others]
     mask = np.ones(len(nodes), np.bool_)
     for rule in group.filters():
         if not isinstance(rule, PodFilter):
             mask &= rule.feasible(group.pod, nodes)
     requests = np.concatenate([requests, np.array(taken, np.int64)])
-    cost = pod_cost(group.pod, group.policy, nodes, price, share, rent=rent)
+    cost = np.zeros(len(nodes))  # where it may not go, whatever
+    rows = np.flatnonzero(mask)
+    candidates = nodes if rows.size == len(nodes) else nodes.take(rows)
+    cost[rows] = pod_cost(group.pod, group.policy, candidates, price[rows], share[rows], rent=rent)
     return _Columns(requests, mask, cost, share)
 
 
@@ -194,44 +193,22 @@ def worth(classes: Sequence[PodClass]) -> tuple[float, ...]:
     return tuple(_WORTH_STEP * values[each.priority, each.favour] for each in classes)
 
 
-def _amounts(requests: Mapping[str, int], nodes: Nodes) -> Amounts:
+def _amounts(needs: Mapping[Account, int], nodes: Nodes) -> Amounts:
     amounts = np.zeros(len(nodes.free), np.int64)
-    for resource, request in requests.items():
-        row = nodes.resource_rows.get(resource)
-        if row is not None:
+    for account, request in needs.items():
+        row = nodes.resource_rows.get(account.resource)
+        if row is not None and not account.overcommit:
             amounts[row] = request
     return amounts
 
 
-def _allowed(
-    group: Group, nodes: Nodes, alone: Mask, enemies: Sequence[Pod], placed: Mapping[str, Pod]
-) -> Mask:
+def _allowed(group: Group, nodes: Nodes, alone: Mask) -> Mask:
     """`alone` itself where nothing more is forbidden."""
     mask = alone.copy()
     for rule in group.filters():
         if isinstance(rule, PodFilter):
             mask &= rule.attainable(group.pod, nodes)
-    table = nodes.cluster.table
-    mask &= hints.admitted(group.hints, table)
-    at = hints.beside_rows(group.hints, placed, table)
-    if at is not None:
-        mask &= at
-    mask &= ~_hostile(group, nodes, enemies)
     return alone if np.array_equal(mask, alone) else mask
-
-
-def _hostile(group: Group, nodes: Nodes, enemies: Sequence[Pod]) -> Mask:
-    """(N,) nodes with a pod that conflicts with the group's, by the hints of either."""
-    table = nodes.cluster.table
-    names = [
-        pod.node_name
-        for pod in enemies
-        if (group.hints.conflicts and hints.named(group.hints.conflicts, pod))
-        or (hints.CONFLICTS in pod.annotations and hints.named(hints.read_placed(pod).conflicts, group.pod))
-    ]
-    mask = np.zeros(len(table), np.bool_)
-    mask[table.rows(names)] = True
-    return mask
 
 
 def _share(requests: Amounts, nodes: Nodes) -> Floats:

@@ -9,6 +9,7 @@ import numpy as np
 from tradewind.planner.binding import assignment_of, valid_order
 from tradewind.planner.exact import solve
 from tradewind.planner.problem import Assignment, Problem, value
+from tradewind.planner.progress import Progress
 from tradewind.planner.state import State
 
 # Variables of a window that CP-SAT mostly solves in well under a second on two cores.
@@ -19,12 +20,15 @@ _PATIENCE = 40  # windows in a row without a gain
 Report = Callable[[Assignment], None]
 
 
-def improve(problem: Problem, start: Assignment, deadline: float, report: Report) -> Assignment:
+def improve(
+    problem: Problem, start: Assignment, deadline: float, report: Report, progress: Progress | None = None
+) -> Assignment:
     """Until the deadline (of time.monotonic) or until nothing seems to be gained any more."""
+    progress = progress or Progress()
     draw = random.Random(1)  # noqa: S311  a search, not a secret
     best, best_value = dict(start), value(problem, start)
     idle = 0
-    while idle < _PATIENCE and time.monotonic() < deadline:
+    while idle < _PATIENCE and time.monotonic() < deadline and not progress.stalled():
         rows = _rows(problem, best, draw)
         found = _resolve(problem, best, rows, min(_WINDOW_SECONDS, deadline - time.monotonic()))
         idle += 1

@@ -3,6 +3,7 @@
 Nothing outside of that process, `tradewind.planner.solver`, loads them.
 """
 
+import math
 import os
 import socket
 import subprocess
@@ -35,6 +36,7 @@ class Worker:
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: Connection | None = None
+        self._loaded = False
 
     @property
     def pid(self) -> int | None:
@@ -49,18 +51,27 @@ class Worker:
             self._process.kill()
             self._process.wait()
             self._process = None
+        self._loaded = False
         if self._connection is not None:
             self._connection.close()
             self._connection = None
 
-    def solve(self, problem: Problem, baseline: Assignment, seconds: float, patience: float = 0.0) -> Result:
+    def solve(
+        self,
+        problem: Problem,
+        baseline: Assignment,
+        seconds: float,
+        patience: float = 0.0,
+        idle: float = math.inf,
+    ) -> Result:
         """The best that was reported in time; the baseline where there was none.
 
-        With `patience`, so many seconds more may be spent while pods are without a place.
+        With `patience`, so many seconds more may be spent while pods are without a place; `idle` as
+        `Progress` says.
         """
         outcome = Outcome(baseline, "greedy")
         try:
-            connection = self._ask("optimise", problem, baseline, seconds, patience)
+            connection = self._ask("optimise", problem, baseline, seconds, patience, idle)
             deadline = time.monotonic() + seconds + patience + _GRACE_SECONDS
             while isinstance(message := self._receive(connection, deadline), Outcome):
                 outcome = message
@@ -71,7 +82,7 @@ class Worker:
     def lower_bound(self, problem: Problem, assignment: Assignment, seconds: float) -> float | None:
         """See `tradewind.planner.bound`; None where it could not be had in time."""
         try:
-            connection = self._ask("lower_bound", problem, assignment, seconds, 0.0)
+            connection = self._ask("lower_bound", problem, assignment, seconds, 0.0, math.inf)
             bound = self._receive(connection, time.monotonic() + seconds + _GRACE_SECONDS)
             self._receive(connection, time.monotonic() + _GRACE_SECONDS)
         except SolverLostError:
@@ -99,7 +110,11 @@ class Worker:
         except OSError as error:
             self.close()
             raise SolverLostError(f"the solver could not be reached: {error}") from error
-        self._receive(connection, time.monotonic() + _START_SECONDS)
+        deadline = time.monotonic() + _START_SECONDS
+        if not self._loaded:
+            self._receive(connection, deadline)
+            self._loaded = True
+        self._receive(connection, deadline)
         return connection
 
     def _receive(self, connection: Connection, deadline: float) -> Any:

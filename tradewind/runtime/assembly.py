@@ -4,10 +4,12 @@ Every command is put together here, so that a setting means the same to all of t
 """
 
 import asyncio
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from prometheus_client import CollectorRegistry
 
@@ -25,13 +27,26 @@ from tradewind.market.market import Market
 from tradewind.market.memory import MarketMemory
 from tradewind.market.metrics import MarketMetrics
 from tradewind.market.recall import MarketRecall
+from tradewind.planner.settings import PoolTemplate
 from tradewind.runtime import identity
+from tradewind.runtime.provisioning import pools
 from tradewind.runtime.server import attempt
-from tradewind.runtime.source import Source
+from tradewind.runtime.site import SitePublisher, publisher
+from tradewind.runtime.source import Copied, Source
 
 _FILES_INTERVAL_SECONDS = 1.0
 _PRICES_INTERVAL_SECONDS = 0.5  # to see whether it is time to ask
 _LEARNED_INTERVAL_SECONDS = 1.0  # the same
+_SITE_INTERVAL_SECONDS = 0.5  # the same
+
+
+class _Pools(NamedTuple):
+    of: tuple[object, ...]  # what they were made of: each is replaced when it changes
+    version: int  # of the market
+    found: Sequence[PoolTemplate]
+
+    def made_of(self, of: tuple[object, ...], version: int) -> bool:
+        return version == self.version and all(map(operator.is_, of, self.of))
 
 
 class Assembly:
@@ -48,6 +63,7 @@ class Assembly:
         self.settings = Settings(config, ConfigMetrics(self.registry), self.cache.notify)
         self.feed = MarketFeed(self.market, self.cache, self.settings.market, self.market_metrics)
         self._source = source
+        self._pools: _Pools | None = None
         source.attach(self.cache, self.settings.stale_seconds)
         self._freshness = Freshness(source.watches, self.settings.stale_seconds)
 
@@ -68,6 +84,18 @@ class Assembly:
     def watches(self) -> Sequence[WatchView]:
         return self._source.watches
 
+    def copied(self) -> Copied:
+        """The cluster as it is now."""
+        snapshot, pods = self.cache.state()
+        cluster = snapshot.nodes.cluster
+        namespaces = tuple(cluster.namespaces.values())
+        return Copied(cluster.table.nodes, pods, namespaces, self._source.provisioning)
+
+    @property
+    def from_file(self) -> bool:
+        """The cluster does not change, and nothing can be written to it."""
+        return self._source.api is None
+
     def api(self, wanted_by: str) -> ApiClient:
         if self._source.api is None:
             raise TradewindError(f"{wanted_by} needs a live cluster, not one from a file")
@@ -78,6 +106,7 @@ class Assembly:
         """The cache is being filled; from a file it is complete at once, prices included."""
         self._source.start()
         try:
+            self.market.overlay(self._source.provisioning.overlays)
             self.feed.offer()
             yield
         finally:
@@ -98,8 +127,25 @@ class Assembly:
         """Apart from the rest: a slow server of prices keeps nothing else waiting."""
         while True:
             if self.synced:
+                await attempt(self._follow_karpenter)
                 await attempt(self.feed.poll)
             await asyncio.sleep(_PRICES_INTERVAL_SECONDS)
+
+    def pools(self) -> Sequence[PoolTemplate]:
+        """Nodes that could be added; made anew when nodes, prices or pools change."""
+        configured, provisioning = self.settings.planner.pools, self._source.provisioning
+        if provisioning.pools == () and all(each.price is not None for each in configured):
+            return configured
+        of = configured, provisioning, self.cache.snapshot().nodes.cluster.table
+        version = self.market.version
+        if self._pools is None or not self._pools.made_of(of, version):
+            self._pools = _Pools(of, version, pools(configured, provisioning, self.cache, self.market))
+        return self._pools.found
+
+    def _follow_karpenter(self) -> None:
+        self._source.refresh()
+        self.market.overlay(self._source.provisioning.overlays)
+        self.feed.offer()
 
     async def follow_learned(self) -> None:
         """For a process that does not learn itself: the rates that the leader of those who do has written."""
@@ -108,6 +154,16 @@ class Assembly:
             if self.synced:
                 await attempt(recall.run)
             await asyncio.sleep(_LEARNED_INTERVAL_SECONDS)
+
+    def site_publisher(self, hub_kubeconfig: Path, namespace: str) -> SitePublisher:
+        return publisher(self.cache, hub_kubeconfig, namespace, lambda: self.settings.fleet.site)
+
+    async def follow_site(self, site: SitePublisher, active: Callable[[], bool] = lambda: True) -> None:
+        """What the hub is told about this cluster; by one of several replicas, the one that is `active`."""
+        while True:
+            if self.synced and active():
+                await attempt(site.run)
+            await asyncio.sleep(_SITE_INTERVAL_SECONDS)
 
     def _warn(self, reason: str, text: str) -> None:
         """Beside our own pod; outside a cluster the log alone has to do."""

@@ -6,10 +6,11 @@ import logging
 import signal
 import socket
 import ssl
+import threading
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 
 import uvicorn
-from fastapi import FastAPI
+from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from tradewind.errors import TradewindError
@@ -27,14 +28,16 @@ class Server(uvicorn.Server):
 
     def __init__(
         self,
-        app: FastAPI,
+        app: ASGIApp,
         host: str,
         port: int,
         context: ssl.SSLContext | None = None,
         protocol: type[HttpToolsProtocol] = HttpToolsProtocol,
+        *,
+        flag: str = "--port",
     ) -> None:
-        """Raise TradewindError for an address that cannot be used."""
-        self.socket = _listen(host, port)
+        """Raise TradewindError for an address that cannot be used; `flag` chooses another port."""
+        self.socket = _listen(host, port, flag)
         shown = f"[{host}]" if ":" in host else host
         self.url = f"{'https' if context else 'http'}://{shown}:{self.socket.getsockname()[1]}"
         super().__init__(
@@ -78,6 +81,29 @@ async def serve(
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
+@contextlib.contextmanager
+def serving_apart(servers: Sequence[Server]) -> Iterator[None]:
+    """In a thread and an event loop of their own: what people ask for keeps nobody else waiting."""
+
+    async def run() -> None:
+        await asyncio.gather(*(server.serve(sockets=[server.socket]) for server in servers))
+
+    def until_told() -> None:
+        try:
+            asyncio.run(run())
+        except Exception:  # noqa: BLE001  the rest of the process goes on without
+            _log.exception("serving %s ended", ", ".join(server.url for server in servers))
+
+    thread = threading.Thread(target=until_told, name="people", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        for server in servers:
+            server.should_exit = True
+        thread.join(_SHUTDOWN_SECONDS + 1)
+
+
 async def attempt(work: Callable[..., None], *arguments: object) -> None:
     """One round in a thread; an exception in it is logged and must not end all further rounds."""
     try:
@@ -86,11 +112,11 @@ async def attempt(work: Callable[..., None], *arguments: object) -> None:
         _log.exception("%s failed; retrying", work.__qualname__)
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def _listen(host: str, port: int, flag: str) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     if not 0 <= port <= _MAX_PORT:  # create_server would leave its socket open
-        raise TradewindError(f"port {port} is not within 0 and {_MAX_PORT}; --port chooses another")
+        raise TradewindError(f"port {port} is not within 0 and {_MAX_PORT}; {flag} chooses another")
     try:
         return socket.create_server((host, port), family=family, backlog=2048)
     except OSError as error:
-        raise TradewindError(f"listening on {host} port {port}: {error}; --port chooses another") from error
+        raise TradewindError(f"listening on {host} port {port}: {error}; {flag} chooses another") from error

@@ -2,15 +2,19 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from tradewind.cluster.cache import Cache
 from tradewind.cluster.files import load
+from tradewind.cluster.karpenter import Provisioning
 from tradewind.cluster.metrics import WatchView
+from tradewind.cluster.objects import Namespace, Node, Pod
 from tradewind.cluster.reflector import Reflector
 from tradewind.errors import TradewindError
 from tradewind.kube.access import ApiClient, connect
+from tradewind.kube.client import Client
 from tradewind.kube.watch import Pace
+from tradewind.runtime.provisioning import KarpenterObjects
 
 EXAMPLES = Path(__file__).parent / "examples"
 
@@ -30,6 +34,12 @@ class Source(Protocol):
     @property
     def watches(self) -> Sequence[WatchView]: ...
 
+    @property
+    def provisioning(self) -> Provisioning: ...  # what Karpenter could add
+
+    def refresh(self) -> None:
+        """Look again at what is not watched, if it is time to."""
+
     def attach(self, cache: Cache, stale_seconds: int) -> None:
         """A watch that is well gives a sign of life within `stale_seconds`."""
 
@@ -48,13 +58,59 @@ class FileSource:
         self.name = name
         self.synced = False
         self._path = path
+        self.provisioning = Provisioning()
+
+    def refresh(self) -> None:
+        pass
 
     def attach(self, cache: Cache, stale_seconds: int) -> None:
         del stale_seconds  # a file is as true as ever
         self._cache = cache
 
     def start(self) -> None:
-        load(self._path, self._cache)
+        self.provisioning = load(self._path, self._cache)
+        self.synced = True
+
+    def stop(self) -> None:
+        pass
+
+
+class Copied(NamedTuple):
+    """All that placement looks at, taken from a cluster at one moment."""
+
+    nodes: Sequence[Node]
+    pods: Sequence[Pod]
+    namespaces: Sequence[Namespace]
+    provisioning: Provisioning
+
+
+class CopiedSource:
+    """A cluster that was read before, and may have been changed since in thought."""
+
+    api: None = None
+    watches: tuple[()] = ()
+
+    def __init__(self, name: str, copied: Copied) -> None:
+        self.name = name
+        self.synced = False
+        self.provisioning = copied.provisioning
+        self._copied = copied
+
+    def refresh(self) -> None:
+        pass
+
+    def attach(self, cache: Cache, stale_seconds: int) -> None:
+        del stale_seconds
+        self._cache = cache
+
+    def start(self) -> None:
+        with self._cache.batch():
+            for namespace in self._copied.namespaces:
+                self._cache.apply_namespace(namespace)
+            for node in self._copied.nodes:
+                self._cache.apply_node(node)
+            for pod in self._copied.pods:
+                self._cache.apply_pod(pod)
         self.synced = True
 
     def stop(self) -> None:
@@ -67,6 +123,14 @@ class LiveSource:
     def __init__(self, name: str, api: ApiClient) -> None:
         self.name = name
         self.api = api
+        self._karpenter = KarpenterObjects(Client(api))
+
+    @property
+    def provisioning(self) -> Provisioning:
+        return self._karpenter.found
+
+    def refresh(self) -> None:
+        self._karpenter.refresh()
 
     def attach(self, cache: Cache, stale_seconds: int) -> None:
         # A watch lasts up to twice as long, and a third is left to begin the next one.

@@ -10,12 +10,12 @@ from tradewind.market.imports.advisor import from_spot_advisor
 from tradewind.market.imports.documents import decoded
 from tradewind.market.imports.lines import read_lines
 from tradewind.market.imports.written import to_csv
+from tradewind.market.rows import Row
 from tradewind.market.settings import KARPENTER_OFFERINGS
-from tradewind.market.table import Row
 
 __all__ = ["from_csv", "from_spot_advisor", "read", "to_csv"]
 
-_Read = Callable[[str, str], list[Row]]
+_Read = Callable[[str, str | None], list[Row]]
 
 # A key at the top of the document, or of its first page, to what it is and who reads it.
 _DOCUMENTS: Mapping[str, tuple[str, _Read]] = {
@@ -24,7 +24,7 @@ _DOCUMENTS: Mapping[str, tuple[str, _Read]] = {
     "PriceList": ("the answer of aws pricing get-products", aws.from_get_products),
     "SpotPriceHistory": ("the answer of aws ec2 describe-spot-price-history", aws.from_spot_history),
     "Items": ("Azure's Retail Prices", azure.from_retail_prices),
-    "skus": ("Google's Cloud Billing Catalog", lambda text, _system: gcp.from_catalogue(text)),
+    "skus": ("Google's Cloud Billing Catalog", gcp.from_catalogue),
     "data": (
         f"Prometheus' answer to {KARPENTER_OFFERINGS}",
         lambda text, _system: offerings.from_query(text),
@@ -32,8 +32,10 @@ _DOCUMENTS: Mapping[str, tuple[str, _Read]] = {
 }
 
 
-def read(text: str, system: str, on_demand: Sequence[Row] = (), region: str | None = None) -> list[Row]:
-    """Any list that is known, by what is in it."""
+def read(
+    text: str, system: str | None = None, on_demand: Sequence[Row] = (), region: str | None = None
+) -> list[Row]:
+    """Any list that is known, by what is in it; of one system, or of Linux and Windows."""
     if not text.lstrip().startswith(("{", "[")):
         rows = offerings.from_exposition(text) if KARPENTER_OFFERINGS in text else from_csv(text, system)
         return _of_region(rows, region)
@@ -43,7 +45,7 @@ def read(text: str, system: str, on_demand: Sequence[Row] = (), region: str | No
     return _of_region(_DOCUMENTS[key][1](text, system), region)
 
 
-def from_csv(text: str, system: str = "Linux") -> list[Row]:
+def from_csv(text: str, system: str | None = None) -> list[Row]:
     if "RateCode" in text and "PricePerUnit" in text:
         lines = read_lines(text, "ratecode")  # after lines about the list itself
         if aws.is_price_list(lines):

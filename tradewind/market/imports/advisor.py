@@ -9,9 +9,10 @@ import msgspec
 
 from tradewind.errors import PriceTableError
 from tradewind.market.imports.documents import decoded
+from tradewind.market.imports.systems import described, os_of_system
 from tradewind.market.pools import ON_DEMAND, SPOT
 from tradewind.market.quotes import Quote
-from tradewind.market.table import Key, Row, raise_errors
+from tradewind.market.rows import Key, Row, raise_errors
 
 # A bucket's rate is its middle. The last one is open: 25 % for "over 20 %".
 _LABEL = re.compile(r"\s*(?:>\s*(?P<above>[\d.]+)|(?:<|(?P<from>[\d.]+)\s*-)\s*(?P<to>[\d.]+))\s*%?\s*")
@@ -20,7 +21,7 @@ _ALL_PERCENT = 100.0
 
 
 def from_spot_advisor(
-    text: str, system: str, on_demand: Sequence[Row] = (), region: str | None = None
+    text: str, system: str | None, on_demand: Sequence[Row] = (), region: str | None = None
 ) -> list[Row]:
     """Rates of all regions or of one; prices too if the on-demand ones are given: only savings are listed."""
     document = decoded(text, _Advisor)
@@ -28,7 +29,7 @@ def from_spot_advisor(
     if not advice:
         known = ", ".join(sorted(document.spot_advisor))
         where = f" in {region}" if region else ""
-        raise PriceTableError(f"spot_advisor lists nothing for the system {system}{where}; regions: {known}")
+        raise PriceTableError(f"spot_advisor lists nothing for {described(system)}{where}; regions: {known}")
     full = _full_prices(on_demand, {each.region for each in advice}, region)
     rates = {bucket.index: bucket.rate for bucket in document.ranges}
     errors: list[str] = []
@@ -40,8 +41,8 @@ def from_spot_advisor(
         elif not 0 <= each.advice.s <= _ALL_PERCENT:
             errors.append(f"{each.place}.s: {each.advice.s} is not a percentage")
         else:
-            price = full.get((each.name, each.region), math.nan) * (1 - each.advice.s / _ALL_PERCENT)
-            key = Key(instance_type=each.name, region=each.region, capacity_type=SPOT)
+            price = full.get((each.name, each.region, each.os), math.nan) * (1 - each.advice.s / _ALL_PERCENT)
+            key = Key(instance_type=each.name, region=each.region, os=each.os, capacity_type=SPOT)
             rows.append(Row(key, Quote(price, price, rate)))
     raise_errors(errors)
     return [*rows, *_kept(full)]
@@ -49,8 +50,8 @@ def from_spot_advisor(
 
 def _full_prices(
     on_demand: Sequence[Row], advised: set[str], region: str | None
-) -> Mapping[tuple[str, str], float]:
-    """By type and region; a list without regions is of the one region that is asked for."""
+) -> Mapping[tuple[str, str, str], float]:
+    """By type, region and system; a list without regions is of the one region that is asked for."""
     if not on_demand:
         return {}
     listed = {row.key.region for row in on_demand} - {"*"}
@@ -66,16 +67,18 @@ def _full_prices(
         )
     (only,) = advised if len(advised) == 1 else (region or "*",)
     found = {
-        (row.key.instance_type, only if row.key.region == "*" else row.key.region): row.quote.price
+        (row.key.instance_type, only if row.key.region == "*" else row.key.region, row.key.os): (
+            row.quote.price
+        )
         for row in on_demand
     }
     return {key: price for key, price in found.items() if key[1] in advised}
 
 
-def _kept(full: Mapping[tuple[str, str], float]) -> list[Row]:
+def _kept(full: Mapping[tuple[str, str, str], float]) -> list[Row]:
     return [
-        Row(Key(instance_type=name, region=region, capacity_type=ON_DEMAND), Quote(price, price))
-        for (name, region), price in full.items()
+        Row(Key(instance_type=name, region=region, os=system, capacity_type=ON_DEMAND), Quote(price, price))
+        for (name, region, system), price in full.items()
     ]
 
 
@@ -102,14 +105,20 @@ class _Advisor(msgspec.Struct):
     ranges: list[_Bucket]
     spot_advisor: dict[str, dict[str, dict[str, _Advice]]]
 
-    def all(self, system: str) -> Iterator["_Advised"]:
+    def all(self, wanted: str | None) -> Iterator["_Advised"]:
         for region, systems in self.spot_advisor.items():
-            for name, advice in systems.get(system, {}).items():
-                yield _Advised(region, name, advice, f"spot_advisor.{region}.{system}.{name}")
+            for system, types in systems.items():
+                name_of_nodes = os_of_system(system, wanted)
+                if name_of_nodes is None:
+                    continue
+                for name, advice in types.items():
+                    place = f"spot_advisor.{region}.{system}.{name}"
+                    yield _Advised(region, name, advice, name_of_nodes, place)
 
 
 class _Advised(NamedTuple):
     region: str
     name: str
     advice: _Advice
+    os: str
     place: str

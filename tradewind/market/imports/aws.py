@@ -1,7 +1,7 @@
 """AWS: the Price List as JSON, as CSV and as `aws pricing get-products` answers, and spot price history."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from statistics import median
 
 import msgspec
@@ -9,19 +9,28 @@ import msgspec
 from tradewind.errors import PriceTableError
 from tradewind.market.imports.documents import decoded
 from tradewind.market.imports.lines import Line, Lines
+from tradewind.market.imports.systems import described, os_of_system
 from tradewind.market.pools import ON_DEMAND, SPOT
 from tradewind.market.quotes import MAX_DOLLARS_AN_HOUR, Quote, number
-from tradewind.market.table import Key, Row, raise_errors
+from tradewind.market.rows import Key, Row, Size, raise_errors
 
-# The machine itself: shared hardware, no software of its own, not the empty shell of a reservation.
-_ATTRIBUTES = {"tenancy": "Shared", "preInstalledSw": "NA", "capacitystatus": "Used"}
+# The machine itself: shared hardware, no other software, not the empty shell of a reservation.
+_ATTRIBUTES = {
+    "tenancy": "Shared",
+    "preInstalledSw": "NA",
+    "capacitystatus": "Used",
+    "licenseModel": "No License required",  # else the licence is one's own, and Windows costs as Linux does
+}
 _CSV_COLUMNS = {
     "tenancy": "Shared",
     "preinstalledsw": "NA",
     "capacitystatus": "Used",
+    "licensemodel": "No License required",
     "termtype": "OnDemand",
     "unit": "Hrs",
 }
+_SIZE = {"cpu": "vCPU", "memory": "Memory", "gpu_count": "GPU"}  # our name to that of the column
+_GIB = 2**30
 _FAMILIES = ("Compute Instance", "Compute Instance (bare metal)")
 
 
@@ -74,7 +83,7 @@ class _History(msgspec.Struct, rename="pascal"):
     spot_price_history: list[_Spot]
 
 
-def from_price_list(text: str, system: str) -> list[Row]:
+def from_price_list(text: str, system: str | None) -> list[Row]:
     document = decoded(text, _PriceList)
     found = (
         (f"products.{sku}", product, document.terms.on_demand.get(sku, {}).values())
@@ -83,7 +92,7 @@ def from_price_list(text: str, system: str) -> list[Row]:
     return _rows(found, system)
 
 
-def from_get_products(text: str, system: str) -> list[Row]:
+def from_get_products(text: str, system: str | None) -> list[Row]:
     """Each product is a text of JSON in the answer."""
     products = [decoded(each, _OneProduct) for each in decoded(text, _Answer).price_list]
     found = (
@@ -92,30 +101,31 @@ def from_get_products(text: str, system: str) -> list[Row]:
     return _rows(found, system)
 
 
-def _rows(found: Iterable[tuple[str, _Product, Iterable[_Term]]], system: str) -> list[Row]:
+def _rows(found: Iterable[tuple[str, _Product, Iterable[_Term]]], system: str | None) -> list[Row]:
     rows: dict[Key, Row] = {}
     errors: list[str] = []
     for place, product, terms in found:
         attributes = product.attributes
-        if not _is_machine(product, system):
+        name = os_of_system(attributes.get("operatingSystem", ""), system)
+        if name is None or not _is_machine(product):
             continue
-        key = _key(attributes["instanceType"], attributes.get("regionCode", ""))
+        key = _key(attributes["instanceType"], attributes.get("regionCode", ""), name)
+        size = _size({ours: attributes.get(theirs.lower(), "") for ours, theirs in _SIZE.items()})
         for text in _hourly(terms):
             price = _price(text, f"{place}.pricePerUnit.USD", errors)
             if price > 0:
-                rows[key] = Row(key, Quote(price, price))
+                rows[key] = Row(key, Quote(price, price), size)
     raise_errors(errors)
     if not rows:
-        raise PriceTableError(f"no machine for the system {system} with an hourly price in USD")
+        raise PriceTableError(f"no machine for {described(system)} with an hourly price in USD")
     return list(rows.values())
 
 
-def _is_machine(product: _Product, system: str) -> bool:
+def _is_machine(product: _Product) -> bool:
     attributes = product.attributes
     return (
         product.product_family in _FAMILIES
         and "instanceType" in attributes
-        and attributes.get("operatingSystem") == system
         and all(attributes.get(name, wanted) == wanted for name, wanted in _ATTRIBUTES.items())
     )
 
@@ -127,8 +137,20 @@ def _hourly(terms: Iterable[_Term]) -> Iterator[str]:
                 yield dimension.price_per_unit["USD"]
 
 
-def _key(instance_type: str, region: str) -> Key:
-    return Key(instance_type=instance_type, region=region or "*", capacity_type=ON_DEMAND)
+def _key(instance_type: str, region: str, system: str) -> Key:
+    return Key(instance_type=instance_type, region=region or "*", os=system, capacity_type=ON_DEMAND)
+
+
+def _size(said: Mapping[str, str]) -> Size:
+    """Of texts such as 2, 8 GiB and 1; nothing where they are others: it is only wanted for new nodes."""
+    found = {}
+    for name, text in said.items():
+        digits, _, unit = text.replace(",", "").partition(" ")
+        try:
+            found[name] = float(digits) * {"cpu": 1000, "memory": _GIB if unit == "GiB" else 0}.get(name, 1)
+        except ValueError:
+            found[name] = 0
+    return Size(*[int(found[name]) for name in Size._fields])
 
 
 def _price(text: str, place: str, errors: list[str]) -> float:
@@ -143,8 +165,15 @@ def is_price_list(lines: Lines) -> bool:
     return lines.column("RateCode") is not None and lines.column("PricePerUnit") is not None
 
 
-def from_price_list_csv(lines: Lines, system: str) -> list[Row]:
-    names = ["Instance Type", "Operating System", "PricePerUnit", "Region Code", *_CSV_COLUMNS]
+def from_price_list_csv(lines: Lines, system: str | None) -> list[Row]:
+    names = [
+        "Instance Type",
+        "Operating System",
+        "PricePerUnit",
+        "Region Code",
+        *_SIZE.values(),
+        *_CSV_COLUMNS,
+    ]
     columns = {name: lines.column(name) for name in names}
     missing = [name for name in ("Instance Type", "Operating System") if columns[name] is None]
     if missing:
@@ -157,33 +186,36 @@ def from_price_list_csv(lines: Lines, system: str) -> list[Row]:
     rows: dict[Key, Row] = {}
     errors: list[str] = []
     for line in lines.lines:
-        machine = cell(line, "Operating System") == system and cell(line, "Instance Type")
-        if not machine or any(cell(line, name, wanted) != wanted for name, wanted in _CSV_COLUMNS.items()):
+        name = os_of_system(cell(line, "Operating System"), system)
+        if name is None or not cell(line, "Instance Type"):
             continue
-        key = _key(cell(line, "Instance Type"), cell(line, "Region Code"))
+        if any(cell(line, name, wanted) != wanted for name, wanted in _CSV_COLUMNS.items()):
+            continue
+        key = _key(cell(line, "Instance Type"), cell(line, "Region Code"), name)
+        size = _size({ours: cell(line, theirs) for ours, theirs in _SIZE.items()})
         price = _price(cell(line, "PricePerUnit"), f"line {line.number}, column PricePerUnit", errors)
         if price > 0:
-            rows[key] = Row(key, Quote(price, price))
+            rows[key] = Row(key, Quote(price, price), size)
     raise_errors(errors)
     if not rows:
-        raise PriceTableError(f"no line with an on-demand price for the system {system}")
+        raise PriceTableError(f"no line with an on-demand price for {described(system)}")
     return list(rows.values())
 
 
-def from_spot_history(text: str, system: str) -> list[Row]:
+def from_spot_history(text: str, system: str | None) -> list[Row]:
     """The latest price of each type and zone, and the median of those listed."""
-    wanted = {"Linux": "Linux/UNIX"}.get(system, system)
     listed: defaultdict[Key, list[tuple[str, float]]] = defaultdict(list)
     errors: list[str] = []
     for at, spot in enumerate(decoded(text, _History).spot_price_history):
-        if spot.product_description.partition(" (")[0] != wanted:
+        name = os_of_system(spot.product_description.partition(" (")[0], system)
+        if name is None:
             continue
         price = _price(spot.spot_price, f"SpotPriceHistory[{at}].SpotPrice", errors)
-        key = Key(instance_type=spot.instance_type, zone=spot.availability_zone, capacity_type=SPOT)
+        key = Key(instance_type=spot.instance_type, zone=spot.availability_zone, os=name, capacity_type=SPOT)
         listed[key].append((spot.timestamp, price))
     raise_errors(errors)
     if not listed:
-        raise PriceTableError(f"SpotPriceHistory has no price for {wanted}")
+        raise PriceTableError(f"SpotPriceHistory has no price for {described(system)}")
     return [
         Row(key, Quote(max(prices)[1], median(price for _, price in prices)))
         for key, prices in listed.items()

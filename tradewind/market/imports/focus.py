@@ -7,7 +7,7 @@ from datetime import datetime
 from tradewind.errors import PriceTableError
 from tradewind.market.imports.lines import Line, Lines
 from tradewind.market.quotes import MAX_DOLLARS_AN_HOUR, Quote
-from tradewind.market.table import Key, Row, raise_errors
+from tradewind.market.rows import Key, Row, raise_errors
 
 _NEEDED = ("ResourceId", "EffectiveCost", "ChargePeriodStart", "ChargePeriodEnd")
 _OPTIONAL = ("ChargeCategory", "BillingCurrency", "ConsumedUnit", "ConsumedQuantity")
@@ -63,7 +63,7 @@ class _Usage:
     def rows(self) -> list[Row]:
         totals = {machine: sum(periods.values()) for machine, periods in self._hours.items()}
         return [
-            Row(Key(provider_id=machine), Quote(self._costs[machine] / total))
+            Row(Key(provider_id=machine, os="*"), Quote(self._costs[machine] / total))
             for machine, total in totals.items()
             if total > 0 and self._costs[machine] > 0
         ]

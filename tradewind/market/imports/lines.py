@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from tradewind.errors import PriceTableError
+from tradewind.market.pools import LINUX
 from tradewind.market.quotes import number
-from tradewind.market.table import UNSAID, Key, Row, raise_errors, squeezed
+from tradewind.market.rows import UNSAID, Key, Row, raise_errors, squeezed
 
 
 class Line(NamedTuple):
@@ -74,4 +75,4 @@ def collected(lines: Iterable[Line], rows_of: Callable[[Line], Iterator[Row]]) -
 
 
 def _named(key: Key) -> str:
-    return " ".join(text for text in key if text not in {"*", UNSAID})
+    return " ".join(text for text in key if text not in {"*", UNSAID, LINUX})

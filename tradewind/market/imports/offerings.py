@@ -1,6 +1,7 @@
 """Karpenter's metric of what it would pay for each instance type, zone and capacity type."""
 
 import re
+from collections import defaultdict
 
 import msgspec
 
@@ -8,10 +9,15 @@ from tradewind.errors import PriceTableError
 from tradewind.market.imports.documents import decoded
 from tradewind.market.pools import ON_DEMAND, SPOT
 from tradewind.market.quotes import MAX_DOLLARS_AN_HOUR, Quote, number
+from tradewind.market.rows import Key, Row, Size, raise_errors
 from tradewind.market.settings import KARPENTER_OFFERINGS as METRIC
-from tradewind.market.table import Key, Row, raise_errors
 
-_SERIES = re.compile(METRIC + r"\{(?P<labels>.*)\}\s+(?P<value>\S+)(?:\s+\d+)?\s*")
+_CORES = "karpenter_cloudprovider_instance_type_cpu_cores"
+_BYTES = "karpenter_cloudprovider_instance_type_memory_bytes"
+_SERIES = re.compile(
+    rf"(?P<name>{METRIC}|{_CORES}|{_BYTES})\{{(?P<labels>.*)\}}\s+(?P<value>\S+)(?:\s+\d+)?\s*"
+)
+_MILLICORES, _MAX_SIZE = 1000, 2.0**53
 _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 
 
@@ -29,13 +35,33 @@ class _Answer(msgspec.Struct):
 
 
 def from_exposition(text: str) -> list[Row]:
-    """As Karpenter's /metrics has it."""
+    """As Karpenter's /metrics has it, which has the sizes of the types too."""
     found: list[tuple[str, dict[str, str], str]] = []
+    sizes: defaultdict[str, dict[str, float]] = defaultdict(dict)
     for at, line in enumerate(text.splitlines(), 1):
         match = _SERIES.fullmatch(line)
-        if match is not None:
-            found.append((f"line {at}", dict(_LABEL.findall(match["labels"])), match["value"]))
-    return _rows(found)
+        if match is None:
+            continue
+        labels = dict(_LABEL.findall(match["labels"]))
+        if match["name"] == METRIC:
+            found.append((f"line {at}", labels, match["value"]))
+        else:
+            sizes[labels.get("instance_type", "")][match["name"]] = _size(match["value"])
+    return [
+        row._replace(
+            size=Size(int(size.get(_CORES, 0) * _MILLICORES), int(size.get(_BYTES, 0)))
+            if (size := sizes.get(row.key.instance_type))
+            else row.size
+        )
+        for row in _rows(found)
+    ]
+
+
+def _size(text: str) -> float:
+    try:
+        return number(text, _MAX_SIZE)
+    except ValueError:
+        return 0.0
 
 
 def from_query(text: str) -> list[Row]:

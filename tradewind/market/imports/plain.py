@@ -5,15 +5,17 @@ from collections.abc import Iterator, Mapping
 
 from tradewind.errors import PriceTableError
 from tradewind.market.imports.lines import Line, Lines, collected
+from tradewind.market.imports.systems import os_of_system
 from tradewind.market.pools import INSTANCE_TYPE_LABELS, ON_DEMAND, SPOT
 from tradewind.market.quotes import LARGEST, MAX_DOLLARS_AN_HOUR, Quote
-from tradewind.market.table import UNSAID, Key, Row
+from tradewind.market.rows import UNSAID, Key, Row
 
 # Our column to the names that it has elsewhere, however spelled.
 _ALIASES = {
     "instance_type": ("instance_type", "instancetype", "type", "name", "api_name"),
     "zone": ("zone", "availability_zone"),
     "region": ("region",),
+    "os": ("os", "operating_system", "platform"),
     "capacity_type": ("capacity_type", "capacitytype", "lifecycle"),
     "price": ("price", "price_usd_h", "hourly_price", "usd_h"),
     "median_price": ("median_price", "median_usd_h"),
@@ -56,7 +58,15 @@ def _plain(line: Line, columns: Mapping[str, str]) -> Iterator[Row]:
 
     if not cell("instance_type"):
         raise line.error(columns["instance_type"], "is empty")
-    key = Key(instance_type=cell("instance_type"), zone=cell("zone") or "*", region=cell("region") or "*")
+    system = os_of_system(cell("os") or "Linux", None)
+    if system is None:
+        raise line.error(columns["os"], f'"{cell("os")}" is neither Linux nor Windows')
+    key = Key(
+        instance_type=cell("instance_type"),
+        zone=cell("zone") or "*",
+        region=cell("region") or "*",
+        os=system,
+    )
     rate = value("interruption_rate", 1.0)
     if cell("on_demand"):
         price = value("on_demand")
@@ -93,4 +103,4 @@ def _custom_pricing(line: Line) -> Iterator[Row]:
     else:
         known = ", ".join([*_IDENTITIES, "metadata.labels.<label>"])
         raise line.error("instanceidfield", f'"{field}": nodes are known by {known}')
-    yield Row(Key(region=line.cells.get("region", "").strip() or "*", **named), Quote(price))
+    yield Row(Key(region=line.cells.get("region", "").strip() or "*", os="*", **named), Quote(price))

@@ -80,6 +80,17 @@ class _Attraction(Tally):
         """The first says where all others go."""
         return min(pods, 1) if self._starts(index) else pods
 
+    def gather(self, index: int, room: Amounts, pods: int) -> None:
+        """Only to domains with room for all of them, if there is one."""
+        if not self._starts(index):
+            return
+        for codes in self._relation.codes:
+            together = np.bincount(codes + 1, weights=room)
+            together[0] = 0
+            enough = together >= pods
+            if enough.any():
+                room[~enough[codes + 1]] = 0
+
     def wave(self) -> WaveCheck:
         return _Together(self._relation, None if self._nobody else self._counts)
 

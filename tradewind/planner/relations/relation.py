@@ -78,6 +78,9 @@ class Tally(ABC):
         """How many of `pods` may be placed before everything is looked at again."""
         return pods
 
+    def gather(self, index: int, room: Amounts, pods: int) -> None:  # noqa: B027  most relations need not
+        """Leave no room where a first pod of the class would keep the others of `pods` from following it."""
+
     def gate(self, index: int) -> Gate | None:  # noqa: ARG002  the same
         """What `admit_across` left out."""
         return None

@@ -1,0 +1,216 @@
+"""Bindings a second on a real hub: `tradewind fleet`, one or several at once, and Karmada's own scheduler.
+
+    python -m bench.fleet_live --sites 1000 --bindings 200 --schedulers 1 2 stock
+
+Sites are Cluster objects with a written status and a summary; nothing runs there. Each run starts on a hub
+of its own without Karmada's other controllers. A run in which a site promised more than it has fails.
+"""
+
+import argparse
+import random
+import secrets
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from bench import fleet
+from e2e.api import Api
+from e2e.karmada_plane import Hub
+from e2e.objects import Object, namespace
+from e2e.tradewind import Service
+from tradewind.fleet.ledger import EMPTY, overcommitted, read_ledger
+from tradewind.fleet.sites import Site
+from tradewind.fleet.summary import encode
+
+_BINDINGS = "/apis/work.karmada.io/v1alpha2/resourcebindings"
+_CLUSTERS = "/apis/cluster.karmada.io/v1alpha1/clusters"
+_MAPS = "/api/v1/namespaces/tradewind-system/configmaps"
+_SECONDS = 300.0
+_AGGREGATED = {
+    "replicaScheduling": {"replicaSchedulingType": "Divided", "replicaDivisionPreference": "Aggregated"}
+}
+
+
+def populate(api: Api, sites: Sequence[Site]) -> None:
+    api.create(namespace("tradewind-system"))
+    made = api.concurrently("POST", ((_CLUSTERS, _cluster(site)) for site in sites))
+    status = ((f"{_CLUSTERS}/{each['metadata']['name']}/status", each | {"status": _status(site)})
+              for each, site in zip(made, sites, strict=True))  # fmt: skip
+    api.concurrently("PUT", status)
+    api.concurrently("POST", ((_MAPS, _config_map(site)) for site in sites))
+
+
+def _cluster(site: Site) -> Object:
+    return {
+        "apiVersion": "cluster.karmada.io/v1alpha1",
+        "kind": "Cluster",
+        "metadata": {"name": site.name},
+        "spec": {"syncMode": "Push", "apiEndpoint": f"https://{site.name}.invalid", "region": site.region},
+    }
+
+
+def _status(site: Site) -> Object:
+    """As Karmada's controller sums it up: all the stock scheduler has."""
+    assert site.summary is not None
+    total = dict(zip(site.summary.resources, site.summary.allocatable, strict=True))
+    free = dict(zip(site.summary.resources, site.summary.free, strict=True))
+    allocated = {name: total[name] - free[name] for name in total}
+    ready = {"type": "Ready", "status": "True", "reason": "ClusterReady", "message": ""}
+    return {
+        "conditions": [{**ready, "lastTransitionTime": "2026-01-01T00:00:00Z"}],
+        "apiEnablements": [
+            {"groupVersion": "apps/v1", "resources": [{"name": "deployments", "kind": "Deployment"}]}
+        ],
+        "resourceSummary": {"allocatable": _quantities(total), "allocated": _quantities(allocated)},
+    }
+
+
+def _quantities(amounts: Mapping[str, int]) -> dict[str, str]:
+    return {name: f"{amount}m" if name == "cpu" else str(amount) for name, amount in amounts.items()}
+
+
+def _config_map(site: Site) -> Object:
+    assert site.summary is not None
+    metadata = {
+        "name": f"site-{site.name}",
+        "labels": {"tradewind.dev/fleet": "summary"},
+        "annotations": {"tradewind.dev/site": site.name},
+    }
+    return {"metadata": metadata, "data": {"summary": encode(site.summary)}}
+
+
+def _binding(number: int, scheduler: str, random_: random.Random) -> Object:
+    name = f"b-{secrets.token_hex(4)}-{number}"
+    request = {"cpu": f"{random_.choice((250, 500, 1000))}m", "memory": "1Gi"}
+    tenant = f"tenant-{number % 10}"
+    return {
+        "apiVersion": "work.karmada.io/v1alpha2",
+        "kind": "ResourceBinding",
+        "metadata": {
+            "name": name,
+            "namespace": tenant,
+            "labels": {"propagationpolicy.karmada.io/permanent-id": name},
+        },
+        "spec": {
+            "resource": {"apiVersion": "apps/v1", "kind": "Deployment", "namespace": tenant, "name": name},
+            "replicas": 10,
+            "replicaRequirements": {"resourceRequest": request},
+            "placement": _AGGREGATED,
+            "schedulerName": scheduler,
+        },
+    }
+
+
+def burst(api: Api, bindings: Sequence[Object]) -> list[float]:
+    """Seconds from the start of the burst to each binding's decision in its status."""
+    waiting = {each["metadata"]["name"] for each in bindings}
+    started, seconds = time.monotonic(), []
+    api.create_all(bindings)
+    for change in api.changes(_BINDINGS, _SECONDS):
+        conditions = change.object.get("status", {}).get("conditions") or ()
+        name = change.object.get("metadata", {}).get("name", "")
+        if name in waiting and any(each["type"] == "Scheduled" for each in conditions):
+            waiting.discard(name)
+            seconds.append(time.monotonic() - started)
+        if not waiting:
+            return seconds
+    raise AssertionError(f"{len(waiting)} bindings got no decision within {_SECONDS:.0f} s")
+
+
+def one_by_one(api: Api, bindings: Sequence[Object]) -> list[float]:
+    return [burst(api, [binding])[0] for binding in bindings]
+
+
+def over_capacity(api: Api, sites: Sequence[Site]) -> int:
+    """Replicas that were promised and have no room on a node of their site."""
+    maps = {each["metadata"]["name"]: each for each in api.read(_MAPS)["items"]}
+    over = 0
+    for site in sites:
+        found = maps.get(f"ledger-{site.name}")
+        assert site.summary is not None
+        over += overcommitted(site.summary, read_ledger(found["data"]["ledger"]) if found else EMPTY)
+    return over
+
+
+def overasked(api: Api, sites: Sequence[Site]) -> int:
+    """Millicores asked of sites beyond what they have free, by the bindings themselves."""
+    asked: dict[str, int] = {}
+    for binding in api.read(_BINDINGS)["items"]:
+        cpu = int(binding["spec"]["replicaRequirements"]["resourceRequest"]["cpu"].removesuffix("m"))
+        for target in binding["spec"].get("clusters") or ():
+            asked[target["name"]] = asked.get(target["name"], 0) + cpu * target["replicas"]
+    free = {site.name: site.summary.free[0] for site in sites if site.summary}
+    return sum(max(0, amount - free[name]) for name, amount in asked.items())
+
+
+def run(site_count: int, binding_count: int, schedulers: str) -> dict[str, Any]:
+    random_ = random.Random(1)
+    fleet.NOW = time.time()
+    sites = [fleet.site(number, random_) for number in range(site_count)]
+    hub = Hub(webhook=False)
+    try:
+        for tenant in range(10):
+            hub.api.create(namespace(f"tenant-{tenant}"))
+        populate(hub.api, sites)
+        name = "default-scheduler" if schedulers == "stock" else "tradewind"
+        services = _start(hub, schedulers, site_count)
+        single = one_by_one(hub.api, [_binding(i, name, random_) for i in range(20)])
+        together = burst(hub.api, [_binding(i, name, random_) for i in range(binding_count)])
+        conflicts = sum(each.metric("tradewind_fleet_conflicts_total") for each in services)
+        p50, p99 = np.percentile(single, [50, 99])
+        figures = {
+            "sites": site_count,
+            "schedulers": schedulers,
+            "one binding p50 ms": round(p50 * 1000),
+            "one binding p99 ms": round(p99 * 1000),
+            "bindings a second": round(binding_count / max(together), 1),
+            "ledger conflicts": int(conflicts),
+            "over capacity": over_capacity(hub.api, sites),
+            "cores overasked": overasked(hub.api, sites) / 1000,
+        }
+    finally:
+        hub.stop()
+    assert not figures["over capacity"], figures
+    return figures
+
+
+def _start(hub: Hub, schedulers: str, site_count: int) -> list[Service]:
+    if schedulers == "stock":
+        hub.start_stock_scheduler(
+            "--feature-gates=CustomizedClusterResourceModeling=false",
+            "--kube-api-qps=1000",
+            "--kube-api-burst=2000",
+        )
+        return []
+    settings = {"fleet": {"summarySeconds": 86_400, "promiseSeconds": 86_400}}
+    services = [
+        Service(
+            hub.workspace,
+            "fleet",
+            f"fleet-{number}",
+            flags={"--kubeconfig": hub.kubeconfig},
+            settings=settings,
+            environment={"POD_NAME": f"fleet-{number}"},
+        )
+        for number in range(int(schedulers))
+    ]
+    for service in services:
+        service.wait_metric("tradewind_fleet_sites", site_count, state="usable", seconds=_SECONDS)
+    return services
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.fleet_live")
+    parser.add_argument("--sites", type=int, nargs="+", default=[1_000])
+    parser.add_argument("--bindings", type=int, default=200)
+    parser.add_argument("--schedulers", nargs="+", default=["1", "2", "stock"])
+    options = parser.parse_args()
+    for count in options.sites:
+        for schedulers in options.schedulers:
+            print(run(count, options.bindings, schedulers), flush=True)
+
+
+if __name__ == "__main__":
+    main()

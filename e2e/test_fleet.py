@@ -1,0 +1,205 @@
+"""A fleet on real Karmada: two members with their own kube-schedulers, Tradewind as the hub's scheduler."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from e2e import fake, objects, toolchain
+from e2e.api import ApiError
+from e2e.karmada_plane import Fleet, Member
+from e2e.objects import Object
+from e2e.outcomes import NotSeenError
+from e2e.tradewind import Service
+
+_SECONDS = 40.0
+_MANIFEST = Path(__file__).parents[1] / "manifests" / "fleet" / "hub.yaml"
+_PRICE_ALONE = {
+    "price": 1, "stability": 0, "centroid": 0, "equivalence": 0, "energy": 0, "health": 0, "locality": 0
+}  # fmt: skip
+_SETTINGS = {"fleet": {"failoverSeconds": 1, "unplacedSeconds": 2, "weights": _PRICE_ALONE}}
+
+
+@pytest.fixture(scope="module")
+def fleet() -> Iterator[Fleet]:
+    try:
+        started = Fleet("cheap", "dear")
+    except toolchain.BuildError as error:
+        pytest.skip(f"Karmada's programs could not be built: {error}")
+    try:
+        _populate(started)
+        yield started
+    finally:
+        started.stop()
+
+
+def _populate(fleet: Fleet) -> None:
+    """cheap: two nodes of 2 cores; dear: four nodes of 3 cores, at three times the price of a core."""
+    hub = fleet.hub
+    hub.kubectl("apply", "-f", str(_MANIFEST))
+    hub.start_controller_manager()
+    sizes = {"cheap": (2, "2", 0.1), "dear": (4, "3", 0.45)}
+    for name, (count, cpu, price) in sizes.items():
+        member = fleet.members[name]
+        nodes = [objects.node(f"{name}-{i}", cpu=cpu, price=price) for i in range(count)]
+        fake.add_nodes(member.api, nodes)
+        hub.join(member, region=name, provider="fake")
+        Service(
+            hub.workspace,
+            "site",
+            f"site-{name}",
+            flags={
+                "--kubeconfig": member.kubeconfig,
+                "--hub-kubeconfig": hub.user_kubeconfig(f"site-{name}", ["tradewind:sites"]),
+            },
+            settings={"fleet": {"site": {"name": name, "publishSeconds": 0.5}}},
+            environment=None,
+        )
+    Service(
+        hub.workspace,
+        "fleet",
+        "fleet",
+        flags={"--kubeconfig": hub.user_kubeconfig("tradewind-fleet")},
+        settings=_SETTINGS,
+        environment=None,
+    ).wait_metric("tradewind_fleet_sites", 2, state="usable", seconds=_SECONDS)
+
+
+def _policy(name: str, scheduler: str, **placement: Any) -> Object:
+    selector = {"apiVersion": "apps/v1", "kind": "Deployment", "name": name}
+    return {
+        "apiVersion": "policy.karmada.io/v1alpha1",
+        "kind": "PropagationPolicy",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"schedulerName": scheduler, "resourceSelectors": [selector], "placement": placement},
+    }
+
+
+_DIVIDED = {"replicaScheduling": {"replicaSchedulingType": "Divided"}}
+_AGGREGATED = {
+    "replicaScheduling": {"replicaSchedulingType": "Divided", "replicaDivisionPreference": "Aggregated"}
+}
+
+
+@pytest.fixture
+def deploy(fleet: Fleet) -> Iterator[Callable[..., str]]:
+    """A Deployment with a policy; gone, with its pods, after the test."""
+    names = []
+
+    def deploy(
+        name: str, replicas: int, *, cpu: str = "1", scheduler: str = "tradewind", **placement: Any
+    ) -> str:
+        names.append(name)
+        fleet.hub.api.create(_policy(name, scheduler, **(placement or _DIVIDED)))
+        fleet.hub.api.create(objects.deployment(name, "default", replicas=replicas, cpu=cpu, memory="64Mi"))
+        return name
+
+    yield deploy
+    for name in names:
+        fleet.hub.api.delete(f"/apis/apps/v1/namespaces/default/deployments/{name}")
+        fleet.hub.api.delete(
+            f"/apis/policy.karmada.io/v1alpha1/namespaces/default/propagationpolicies/{name}"
+        )
+    alive = [member for member in fleet.members.values() if member.alive]
+    _eventually(lambda: all(not _pods(member, name) for member in alive for name in names), "pods are left")
+
+
+def _pods(member: Member, app: str) -> list[Object]:
+    found: list[Object] = member.api.read("/api/v1/namespaces/default/pods", labelSelector=f"app={app}")[
+        "items"
+    ]
+    return found
+
+
+def _binding(fleet: Fleet, name: str) -> Object:
+    where = f"/apis/work.karmada.io/v1alpha2/namespaces/default/resourcebindings/{name}-deployment"
+    try:
+        return fleet.hub.api.read(where)
+    except ApiError:
+        return {}
+
+
+def _clusters(fleet: Fleet, name: str) -> Mapping[str, int]:
+    targets = _binding(fleet, name).get("spec", {}).get("clusters", [])
+    return {target["name"]: target.get("replicas", 0) for target in targets}
+
+
+def _running(fleet: Fleet, name: str) -> Mapping[str, int]:
+    counts = {each.name: each.running("default", name) for each in fleet.members.values() if each.alive}
+    return {site: count for site, count in counts.items() if count}
+
+
+def _condition(fleet: Fleet, name: str) -> Object:
+    conditions = _binding(fleet, name).get("status", {}).get("conditions", [])
+    return next((each for each in conditions if each["type"] == "Scheduled"), {})
+
+
+def _eventually(holds: Callable[[], bool], what: str, seconds: float = _SECONDS) -> None:
+    """There is one watch for each API server: asking them all again is simpler."""
+    deadline = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > deadline:
+            raise NotSeenError(what)
+        time.sleep(0.1)
+
+
+def _settles(fleet: Fleet, name: str, expected: Mapping[str, int]) -> None:
+    try:
+        _eventually(lambda: _clusters(fleet, name) == expected == _running(fleet, name), "")
+    except NotSeenError:
+        seen = f"{dict(_clusters(fleet, name))}, running {dict(_running(fleet, name))}"
+        raise NotSeenError(f"{name} should be {expected}, it is {seen}; {_condition(fleet, name)}") from None
+
+
+def test_goes_to_the_cheapest_that_holds_it_and_the_rest_to_the_next(
+    fleet: Fleet, deploy: Callable[..., str]
+) -> None:
+    name = deploy("web", 6)
+    _settles(fleet, name, {"cheap": 4, "dear": 2})
+    status = _binding(fleet, name)["status"]
+    assert status["schedulerObservedGeneration"] == _binding(fleet, name)["metadata"]["generation"]
+    assert _condition(fleet, name)["status"] == "True"
+    fleet.hub.api.patch(f"/apis/apps/v1/namespaces/default/deployments/{name}", {"spec": {"replicas": 8}})
+    _settles(fleet, name, {"cheap": 4, "dear": 4})
+    fleet.hub.api.patch(f"/apis/apps/v1/namespaces/default/deployments/{name}", {"spec": {"replicas": 3}})
+    _settles(fleet, name, {"cheap": 3})
+
+
+def test_says_why_there_is_no_place(fleet: Fleet, deploy: Callable[..., str]) -> None:
+    name = deploy("huge", 1, cpu="16")
+    said = "0/2 sites are available: 2 site(s) had no node that fits a replica"
+    _eventually(lambda: _condition(fleet, name).get("message") == said, "no reason was given")
+    assert _clusters(fleet, name) == {}
+
+
+def test_figure_2_goes_right_where_the_stock_scheduler_goes_wrong(
+    fleet: Fleet, deploy: Callable[..., str]
+) -> None:
+    """3 cores: cheap has 4 in sum and no node of 3, dear has nodes that fit. The stock one sees sums."""
+    only_cheap = {"clusterAffinity": {"clusterNames": ["cheap"]}, **_AGGREGATED}
+    stock = fleet.hub.start_stock_scheduler("--feature-gates=CustomizedClusterResourceModeling=false")
+    try:
+        wrong = deploy("stock", 1, cpu="3", scheduler="default-scheduler", **only_cheap)
+        right = deploy("ours", 1, cpu="3", **_AGGREGATED)
+        _settles(fleet, right, {"dear": 1})
+        _eventually(lambda: _clusters(fleet, wrong) == {"cheap": 1}, "the stock scheduler saw it")
+        _eventually(lambda: len(_pods(fleet.members["cheap"], wrong)) == 1, "no pod came")
+        pending = _pods(fleet.members["cheap"], wrong)[0]
+        assert pending["status"]["phase"] == "Pending"
+        refused = deploy("refused", 1, cpu="3", **only_cheap)
+        _eventually(
+            lambda: "no node that fits" in _condition(fleet, refused).get("message", ""), "it was placed"
+        )
+    finally:
+        stock.kill()
+
+
+def test_a_member_that_dies_loses_its_replicas_to_the_other(fleet: Fleet, deploy: Callable[..., str]) -> None:
+    """Last in this file: the member stays dead."""
+    name = deploy("survivor", 5)
+    _settles(fleet, name, {"cheap": 4, "dear": 1})
+    fleet.members["cheap"].kill_apiserver()
+    _eventually(lambda: _running(fleet, name) == {"dear": 5}, "its replicas did not come back", 90)
+    assert _clusters(fleet, name) == {"dear": 5}

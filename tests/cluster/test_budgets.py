@@ -1,0 +1,109 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.builders import node, offer_of, pod
+from tradewind.cluster import bonds
+from tradewind.cluster.budgets import read_budget
+from tradewind.cluster.cache import Cache
+from tradewind.cluster.files import load
+from tradewind.errors import UnreadableObjectError
+
+
+def budget(**fields: Any) -> bytes:
+    spec = {"selector": {"matchLabels": {"app": "web"}}} | fields.pop("spec", {})
+    metadata = {"name": "web", "namespace": "default"}
+    kind = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget"}
+    return json.dumps({**kind, "metadata": metadata, "spec": spec, **fields}).encode()
+
+
+PODS = [pod(f"web-{number}").label("app", "web").build() for number in range(4)]
+OTHERS = [
+    pod("db").label("app", "db").build(),
+    pod("web").namespace("other").label("app", "web").build(),
+]
+
+
+@pytest.mark.parametrize(
+    ("fields", "evictions"),
+    [
+        pytest.param({"spec": {"minAvailable": 3}}, 1, id="4 - 3"),
+        pytest.param({"spec": {"minAvailable": "60%"}}, 1, id="60 % of 4 is 2.4, so 3 stay"),
+        pytest.param({"spec": {"minAvailable": 9}}, 0, id="more than there are"),
+        pytest.param({"spec": {"maxUnavailable": 1}}, 1, id="one"),
+        pytest.param({"spec": {"maxUnavailable": 0}}, 0, id="none"),
+        pytest.param({"spec": {"maxUnavailable": "30%"}}, 2, id="30 % of 4 is 1.2, which is rounded up"),
+        pytest.param({"spec": {}}, 0, id="says nothing"),
+        pytest.param(
+            {"spec": {"minAvailable": 1}, "status": {"disruptionsAllowed": 0}}, 0, id="its controller knows"
+        ),
+        pytest.param({"spec": {"minAvailable": 1}, "status": {}}, 3, id="its controller did not count yet"),
+    ],
+)
+def test_evictions(fields: dict[str, Any], evictions: int) -> None:
+    assert read_budget(budget(**fields)).evictions([*PODS, *OTHERS]) == evictions
+
+
+@pytest.mark.parametrize("spec", [{"minAvailable": "some"}, {"selector": []}, {"maxUnavailable": "²%"}])
+def test_what_makes_no_sense_is_named(spec: dict[str, Any]) -> None:
+    with pytest.raises(UnreadableObjectError, match="PodDisruptionBudget"):
+        read_budget(budget(spec=spec))
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value", "held"),
+    [
+        (bonds.DO_NOT_DISRUPT, "true", True),
+        (bonds.DO_NOT_DISRUPT, "4h", True),
+        (bonds.DO_NOT_DISRUPT, "false", False),
+        (bonds.SAFE_TO_EVICT, "false", True),
+        (bonds.SAFE_TO_EVICT, "true", False),
+        (bonds.PREFER_NO_EVICTION, "", True),
+        ("example.com/other", "true", False),
+    ],
+)
+def test_annotations_that_hold_a_pod(annotation: str, value: str, held: bool) -> None:
+    assert pod("p").annotation(annotation, value).build().bonds == ((annotation,) if held else ())
+
+
+@pytest.mark.parametrize(
+    ("volumes", "found"),
+    [
+        ([{"name": "t", "emptyDir": {}}], (bonds.LOCAL_STORAGE,)),
+        ([{"name": "t", "hostPath": {"path": "/"}}], (bonds.LOCAL_STORAGE,)),
+        ([{"name": "t", "persistentVolumeClaim": {"claimName": "c"}}], (bonds.CLAIM,)),
+        ([{"name": "t", "ephemeral": {}}, {"name": "u", "emptyDir": {}}], (bonds.LOCAL_STORAGE, bonds.CLAIM)),
+        ([{"name": "token", "projected": {}}, {"name": "c", "configMap": {}}], ()),
+        ([{"name": "t", "emptyDir": None}], ()),
+        (None, ()),
+    ],
+)
+def test_volumes_that_hold_a_pod(volumes: object, found: tuple[str, ...]) -> None:
+    assert pod("p").field("spec", "volumes", value=volumes).build().bonds == found
+
+
+def test_a_pod_may_say_that_its_local_storage_can_be_lost() -> None:
+    safe = pod("p").annotation(bonds.SAFE_TO_EVICT, "true")
+    assert safe.field("spec", "volumes", value=[{"emptyDir": {}}]).build().bonds == ()
+
+
+def test_annotations_that_hold_a_node() -> None:
+    assert node("n").annotation(bonds.SCALE_DOWN_DISABLED, "true").build().bonds
+    assert node("n").annotation(bonds.DO_NOT_DISRUPT, "true").build().bonds
+    assert not node("n").annotation(bonds.SCALE_DOWN_DISABLED, "false").build().bonds
+
+
+@pytest.mark.parametrize("listed", [False, True])
+def test_a_cluster_file_may_have_budgets(listed: bool, tmp_path: Path) -> None:
+    found = json.loads(budget(spec={"minAvailable": 1}))
+    kinds = {"kind": "PodDisruptionBudgetList", "apiVersion": "policy/v1", "items": [found]}
+    if listed:
+        del found["kind"], found["apiVersion"]
+    file = tmp_path / "cluster.json"
+    items = [json.loads(node("n").json()), kinds if listed else found]
+    file.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": items}))
+    cache = Cache(offer_of)
+    load(file, cache)
+    assert [str(each) for each in cache.budgets()] == ["default/web"]

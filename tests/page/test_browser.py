@@ -1,0 +1,104 @@
+"""Every page in Debian's Chromium: nothing complains, nothing runs that is not ours, nobody else is asked."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.builders import NodeBuilder, PodBuilder, node, pod
+from tests.cli.test_serve import _REQUEST, ask, eventually, serving
+from tests.page.browser import Browser, browser, found
+from tests.page.test_app import HOSTILE, PAGES
+
+pytestmark = pytest.mark.skipif(found() is None, reason="Debian's package chromium is not installed")
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with browser() as opened:
+        yield opened
+
+
+@contextmanager
+def served(directory: Path, objects: list[NodeBuilder | PodBuilder]) -> Iterator[str]:
+    path = directory / "cluster.json"
+    items = [json.loads(each.json()) for each in objects]
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    with serving("--cluster", str(path)) as process:
+        process.wait_until_it_listens(process.explain_port)
+        yield f"http://127.0.0.1:{process.explain_port}"
+
+
+def look(chromium: Browser, url: str) -> None:
+    chromium.open(url)
+    assert chromium.run("document.querySelectorAll('main').length") == 1
+    assert chromium.run("document.documentElement.scrollWidth <= innerWidth")
+    assert chromium.complaints() == []
+    assert {urlsplit(each).hostname for each in chromium.asked_for()} == {"127.0.0.1"}
+
+
+def test_the_example_wide_and_narrow_and_by_keyboard(chromium: Browser) -> None:
+    with serving() as process:
+        process.wait_until_it_listens(process.explain_port)
+        ask(process.port, "POST", "/filter", _REQUEST)
+        base = f"http://127.0.0.1:{process.explain_port}"
+        eventually(lambda: ask(process.explain_port, "GET", "/explain/shop/checkout-0")[0] == 200)
+        for width, scheme in ((1440, "light"), (390, "dark")):
+            chromium.size(width, 900, scheme)
+            for path in [*PAGES, "/pods/shop/checkout-0"]:
+                look(chromium, base + path)
+        chromium.open(f"{base}/decisions")
+        chromium.press("Tab", 9)
+        assert chromium.run("document.activeElement.className") == "skip"
+        chromium.press("Enter", 13)
+        assert chromium.run("document.activeElement.id") == "content"
+        for _ in range(4):  # show, namespace, the button, the first decision
+            chromium.press("Tab", 9)
+        assert chromium.run("document.activeElement.pathname") == "/pods/shop/checkout-0"
+        chromium.press("Enter", 13)
+        eventually(lambda: chromium.run("location.pathname") == "/pods/shop/checkout-0")
+
+
+def test_live_updates_swap_what_has_changed(chromium: Browser) -> None:
+    with serving() as process:
+        process.wait_until_it_listens(process.explain_port)
+        chromium.open(f"http://127.0.0.1:{process.explain_port}/decisions")
+        assert chromium.run("document.querySelector('#stream h2').textContent") == "Nothing was decided yet"
+        ask(process.port, "POST", "/filter", _REQUEST)
+        eventually(lambda: chromium.run("document.querySelectorAll('.stream li').length") == 1)
+        assert chromium.complaints() == []
+
+
+def test_names_of_others_run_nothing(chromium: Browser, tmp_path: Path) -> None:
+    plan = json.dumps({"node": HOSTILE, "until": "2999-01-01T00:00:00Z"})
+    objects: list[NodeBuilder | PodBuilder] = [
+        node(HOSTILE).price(1).label("topology.kubernetes.io/zone", HOSTILE),
+        pod(HOSTILE).annotation("tradewind.dev/gang", HOSTILE).requests(cpu="1000"),
+        pod("planned").annotation("tradewind.dev/plan", plan),
+    ]
+    with served(tmp_path, objects) as base:
+        for path in PAGES:
+            look(chromium, base + path)
+            assert chromium.run("document.querySelectorAll('img, main script').length") == 0
+
+
+def test_a_cluster_without_nodes(chromium: Browser, tmp_path: Path) -> None:
+    with served(tmp_path, [pod("alone")]) as base:
+        for path in PAGES:
+            look(chromium, base + path)
+
+
+def test_five_thousand_nodes_are_all_there(chromium: Browser, tmp_path: Path) -> None:
+    zones = ("a", "b", "c")
+    objects: list[NodeBuilder | PodBuilder] = [
+        node(f"n{number}").price(0.1 + number % 7).label("topology.kubernetes.io/zone", zones[number % 3])
+        for number in range(5000)
+    ]
+    with served(tmp_path, objects) as base:
+        for path in ("/", "/?by=kind", "/pending", "/decisions", "/plan"):
+            look(chromium, base + path)
+        chromium.open(f"{base}/")
+        assert chromium.run("document.querySelectorAll('.map svg[role=img] g').length") == 5000

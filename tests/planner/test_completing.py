@@ -1,0 +1,63 @@
+"""Where a complete placement exists, it is found; where none does, that is proved."""
+
+import os
+import time
+
+import pytest
+
+from tests.builders import node, pod
+from tests.planner.cases import HOST, batch_of, copies, filled, policy_of
+from tests.planner.check import violations
+from tests.planner.hidden import tight
+from tradewind.planner.binding import valid_order
+from tradewind.planner.completing import complete
+from tradewind.planner.engine import optimise
+from tradewind.planner.exact import Solution, solve
+from tradewind.planner.greedy import greedy
+from tradewind.planner.plan import make_plan
+from tradewind.planner.problem import Outcome
+from tradewind.planner.state import State
+
+# TRADEWIND_TIGHT=10 looks at more of them, of every size.
+_SEEDS = int(os.environ.get("TRADEWIND_TIGHT", "2"))
+_SIZES = (12, 30, 60, 120) if _SEEDS > 2 else (12, 30)
+
+
+@pytest.mark.parametrize("nodes", _SIZES)
+@pytest.mark.parametrize("seed", range(100, 100 + _SEEDS))
+def test_every_pod_of_a_tight_cluster_has_a_place(nodes: int, seed: int) -> None:
+    built, pods = tight(seed, nodes)
+    cache = filled(built, pods)
+    batch = batch_of(cache)
+    floor = greedy(batch.problem)
+    assert sum(floor.values()) < batch.problem.pods, "not tight"
+    found = [Outcome(floor, "greedy")]
+    optimise(batch.problem, floor, 10, found.append, 60, idle=0.1)
+    assignment = found[-1].assignment
+    assert sum(assignment.values()) == batch.problem.pods
+    plan = make_plan(batch, valid_order(batch.problem, assignment), {}, "any")
+    assert violations(cache, policy_of, plan) == []
+
+
+def test_pods_that_want_to_be_together_start_where_all_have_room() -> None:
+    """The cheaper node has room for one of the two."""
+    nodes = [node("cheap").cpu("1").price(1), node("dear").cpu("2").price(9)]
+    start = pod("p").label("app", "p").requests(cpu="1").affinity(HOST, {"app": "p"})
+    problem = batch_of(filled(nodes, copies(start, "p", 2))).problem
+    assert greedy(problem) == {(0, 1): 2}
+
+
+def test_others_make_room_for_the_last_pod() -> None:
+    """1 + 1 and 2 cores are on two nodes of 3, and the pod without a place wants 2: one of 1 has to move."""
+    pods = [*copies(pod("s").requests(cpu="1"), "s", 2), *copies(pod("l").requests(cpu="2"), "l", 2)]
+    problem = batch_of(filled([node("a").cpu("3"), node("b").cpu("3")], pods)).problem
+    found = complete(problem, {(0, 0): 2, (1, 1): 1}, time.monotonic() + 60, lambda _: None)
+    assert sum(found.values()) == 4
+
+
+def test_that_there_is_no_place_for_all_is_proved() -> None:
+    """6 cores are enough for three pods of 2 cores, but each of the two nodes has 3."""
+    problem = batch_of(
+        filled([node("a").cpu("3"), node("b").cpu("3")], copies(pod("p").requests(cpu="2"), "p", 3))
+    ).problem
+    assert solve(State(problem), [0, 1], {0: 3}, seconds=60, every=True) == Solution({}, optimal=True)

@@ -1,0 +1,131 @@
+"""Whether a whole gang fits at once, by every rule that holds for its members."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scoring.filters.gang import Gang
+from tests.builders import NodeBuilder, PodBuilder, node, pod
+from tests.planner.cases import HOST, ZONE, copies, filled, policy_of
+from tests.scoring.drawn import UNHURRIED
+from tradewind.cluster import hints
+from tradewind.cluster.objects import Pod
+from tradewind.planner.gang_room import GangRoom, WholeGangFits, with_gang
+
+
+def _gang(count: int, cpu: str = "1") -> list[PodBuilder]:
+    start = pod("g").requests(cpu=cpu).annotation("tradewind.dev/gang", "ring").label("app", "g")
+    return copies(start.annotation(hints.GANG_MIN, str(count)), "g", count)
+
+
+def _passing(nodes: list[NodeBuilder], pods: list[PodBuilder], number: int = -1) -> str:
+    """The nodes to which one member may go."""
+    columns = filled(nodes, pods).snapshot().nodes
+    mask = WholeGangFits(GangRoom(policy_of)).feasible(pods[number].build(), columns)
+    return " ".join(name for name, passed in zip(columns.names, mask, strict=True) if passed)
+
+
+_TWO = [node("a").cpu("2"), node("b").cpu("2")]
+
+
+@pytest.mark.parametrize(
+    ("members", "expected"),
+    [
+        pytest.param(_gang(4), "a b", id="exactly"),
+        pytest.param(_gang(5), "", id="one too many"),
+        pytest.param([each.anti_affinity(HOST, {"app": "g"}) for each in _gang(2)], "a or b", id="apart"),
+        pytest.param([each.anti_affinity(HOST, {"app": "g"}) for each in _gang(3)], "", id="three apart"),
+        pytest.param([each.host_port(80) for each in _gang(3)], "", id="a port each"),
+        pytest.param([each.node_selector(HOST, "a") for each in _gang(2)], "a", id="on one node"),
+        pytest.param([each.node_selector(HOST, "a") for each in _gang(3)], "", id="too many on one node"),
+        pytest.param(
+            [each.annotation(hints.ONE_PER_NODE, "true") for each in _gang(3)], "", id="one per node"
+        ),
+        pytest.param([each.affinity(HOST, {"app": "g"}) for each in _gang(3)], "", id="all on one node"),
+        pytest.param([*_gang(2)[:1], *_gang(2, "2")[1:]], "a or b", id="of two sizes"),
+    ],
+)
+def test_room_for_all_of_them(members: list[PodBuilder], expected: str) -> None:
+    assert _passing(_TWO, members) in expected.split(" or ")
+
+
+def test_members_on_nodes_count_and_what_others_hold_is_taken() -> None:
+    members = _gang(4)
+    assert _passing(_TWO, [members[0].on("a"), *members[1:]]) == "a b"
+    other = pod("other").requests(cpu="1").on("b")
+    assert _passing(_TWO, [other, *members]) == ""
+    assert _passing(_TWO, [other, members[0].on("a"), *members[1:]]) == ""
+
+
+def test_when_enough_stand_the_others_may_go_anywhere() -> None:
+    start = (
+        pod("g").requests(cpu="1").annotation("tradewind.dev/gang", "ring").annotation(hints.GANG_MIN, "2")
+    )
+    members = copies(start, "g", 5)
+    assert _passing(_TWO, [members[0].on("a"), members[1].on("a"), *members[2:]]) == "a b"
+
+
+def test_room_is_found_once_for_all_members_of_one_state() -> None:
+    asked: list[str] = []
+
+    def counting(pod: Pod) -> object:
+        asked.append(pod.name)
+        return policy_of(pod)
+
+    members = _gang(4)
+    nodes = filled(_TWO, members).snapshot().nodes
+    rule = WholeGangFits(GangRoom(counting))  # type: ignore[arg-type]  # it gives policies
+    for member in members:
+        assert rule.feasible(member.build(), nodes).all()
+    assert len(asked) == 1  # they are alike
+
+
+@given(
+    st.lists(st.integers(0, 4), min_size=1, max_size=4),
+    st.integers(1, 6),
+    st.data(),
+)
+@settings(UNHURRIED, max_examples=60)
+def test_whatever_node_a_member_takes_the_others_still_fit(
+    cores: list[int], count: int, data: st.DataObject
+) -> None:
+    """Member by member, each to any node that passes: all are placed, or none."""
+    nodes = [node(f"n{i}").cpu(str(cpu)) for i, cpu in enumerate(cores)]
+    sizes = data.draw(st.lists(st.sampled_from(["1", "2"]), min_size=count, max_size=count))
+    members = [each.requests(cpu=size) for each, size in zip(_gang(count), sizes, strict=True)]
+    cache, rule, placed = filled(nodes, members), WholeGangFits(GangRoom(policy_of)), 0
+    for member in members:
+        columns = cache.snapshot().nodes
+        passing = np.flatnonzero(rule.feasible(member.build(), columns))
+        if passing.size:
+            name = columns.names[data.draw(st.sampled_from(passing.tolist()))]
+            others = rule.others(member.build(), name, columns)
+            assert len(others) == count - placed - 1
+            cache.apply_pod(member.on(name).build())
+            placed += 1
+    assert placed in {0, count}
+    free = cache.snapshot().nodes.free_of("cpu")
+    assert free is not None
+    assert (free >= 0).all()
+
+
+def test_who_switched_gangs_off_is_not_asked_to_wait() -> None:
+    member = _gang(5)[0].build()
+    policy = policy_of(member)
+    assert any(
+        isinstance(rule, WholeGangFits) for rule in with_gang(policy, member, GangRoom(policy_of)).filters
+    )
+    off = type(policy)(tuple(r for r in policy.filters if not isinstance(r, Gang)), policy.scorers)
+    assert with_gang(off, member, GangRoom(policy_of)) is off
+    plain = pod("p").build()
+    assert with_gang(policy, plain, GangRoom(policy_of)) is policy
+
+
+def test_zones_of_a_gang_are_kept() -> None:
+    """Affinity to itself by zone: four fit in one zone of two nodes, never in two zones of one."""
+    nodes = [node("a").cpu("2").label(ZONE, "x"), node("b").cpu("2").label(ZONE, "y")]
+    together = [each.affinity(ZONE, {"app": "g"}) for each in _gang(4)]
+    assert _passing(nodes, together) == ""
+    wider = [*nodes, node("c").cpu("2").label(ZONE, "y")]
+    assert _passing(wider, together) in {"b", "c"}

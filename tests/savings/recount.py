@@ -1,0 +1,152 @@
+"""The figures of `tradewind savings -o json` once more, from the raw objects and with none of its code."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from typing import Any
+
+Object = Mapping[str, Any]
+_UNITS = {unit: Fraction(size) for unit, size in (("Ki", 2**10), ("Mi", 2**20), ("Gi", 2**30), ("", 1))}
+_UNITS = {"m": Fraction(1, 1000), **_UNITS}
+_ZONE, _HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
+_OPT_OUTS = {"karpenter.sh/do-not-disrupt": "true", "cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
+
+
+class Recount:
+    def __init__(self, objects: Iterable[Object], told: Object) -> None:
+        kinds: dict[str, list[Object]] = defaultdict(list)
+        for each in objects:
+            kinds[each["kind"]].append(each)
+        self.nodes = {each["metadata"]["name"]: each for each in kinds["Node"]}
+        self.pods = {_name(each): each for each in kinds["Pod"]}
+        self.budgets = kinds["PodDisruptionBudget"]
+        self.told = told
+        self.emptied = [each["node"] for each in told["emptied"]]
+        self.moves = {pod: to for each in told["emptied"] for pod, to in each["moves"].items()}
+        self.before = {name: each["spec"].get("nodeName", "") for name, each in self.pods.items()}
+        self.after = {**self.before, **told["placements"], **self.moves}
+
+    def wrong(self, prices: Mapping[str, float] | None) -> list[str]:
+        """What is not as it should be; `prices` by node, None where there are none."""
+        return [*self._parts(), *self._moves(), *self._rooms(), *self._rules(), *self._money(prices)]
+
+    def _parts(self) -> Iterable[str]:
+        parts = [
+            *self.emptied,
+            *self.told["empty"],
+            *(name for s in self.told["stay"] for name in s["nodes"]),
+        ]
+        if sorted(parts) != sorted(self.nodes):
+            yield "the parts are not all nodes, each once"
+        in_use = {at for name, at in self.after.items() if at and not self._own(name)}
+        for name in (*self.emptied, *self.told["empty"]):
+            if name in in_use:
+                yield f"{name} is not empty"
+        for name in self.told["empty"]:
+            if name in {at for pod, at in self.before.items() if not self._own(pod)}:
+                yield f"{name} was not empty"
+
+    def _moves(self) -> Iterable[str]:
+        replicas = Counter(self._owner(name) for name in self.pods if self.before[name])
+        for each in self.told["emptied"]:
+            on = {name for name, at in self.before.items() if at == each["node"] and not self._own(name)}
+            if set(each["moves"]) != on:
+                yield f"{each['node']} is not emptied whole"
+        for name in self.moves:
+            pod = self.pods[name]
+            annotations = pod["metadata"].get("annotations") or {}
+            volumes = [key for volume in pod["spec"].get("volumes", ()) for key in volume]
+            if any(annotations.get(key) == value for key, value in _OPT_OUTS.items()):
+                yield f"{name} has opted out"
+            if {"emptyDir", "hostPath", "persistentVolumeClaim"} & set(volumes):
+                yield f"{name} has a volume"
+            if replicas[self._owner(name)] < 2 or self._owner(name)[0] in {"", "Job"}:
+                yield f"{name} is single, bare or of a Job"
+            for budget in self.budgets:
+                wanted = budget["spec"]["selector"]["matchLabels"].items()
+                if wanted <= pod["metadata"]["labels"].items() and not budget["status"]["disruptionsAllowed"]:
+                    yield f"{name} is within a budget of none"
+
+    def _rooms(self) -> Iterable[str]:
+        taken: dict[str, Counter[str]] = defaultdict(Counter)
+        for name, at in self.after.items():
+            if at:
+                taken[at].update(_requests(self.pods[name]))
+        for name in set(self.after.values()) - {""}:
+            allocatable = self.nodes[name]["status"]["allocatable"]
+            for resource, amount in taken[name].items():
+                if amount > _quantity(allocatable.get(resource, "0")):
+                    yield f"{name} has too little {resource}"
+
+    def _rules(self) -> Iterable[str]:
+        """Anti-affinity and spread over the replicas themselves, as the drawn clusters have them."""
+        by_app: dict[str, list[str]] = defaultdict(list)
+        for name, pod in self.pods.items():
+            by_app[pod["metadata"].get("labels", {}).get("app", "")].append(name)
+        for app, names in by_app.items():
+            spec = self.pods[names[0]]["spec"]
+            nodes = [self.after[name] for name in names if self.after[name]]
+            if "affinity" in spec and len(set(nodes)) < len(nodes):
+                yield f"two of {app} share a node"
+            if "topologySpreadConstraints" in spec:
+                before = _skew(self._zone(self.before[name]) for name in names)
+                if _skew(map(self._zone, nodes)) > max(1, before):
+                    yield f"{app} is not spread"
+
+    def _money(self, prices: Mapping[str, float] | None) -> Iterable[str]:
+        told = self.told
+        counts = {part: told[part]["nodes"] for part in ("now", "after", "saved")}
+        gone = len(self.emptied) + len(told["empty"])
+        if counts != {"now": len(self.nodes), "after": len(self.nodes) - gone, "saved": gone}:
+            yield f"nodes: {counts}"
+        if prices is None:
+            if any(told[part]["hourlyCost"] is not None for part in counts):
+                yield "dollars without prices"
+            return
+        now = sum(prices.values())
+        saved = sum(prices[name] for name in (*self.emptied, *told["empty"]))
+        stay = sum(each["hourlyCost"] for each in told["stay"])
+        for part, amount in (("now", now), ("saved", saved), ("after", now - saved)):
+            if abs(told[part]["hourlyCost"] - amount) > 1e-5:
+                yield f"{part}: {told[part]['hourlyCost']}, not {amount}"
+        if abs(stay - (now - saved)) > 1e-4:
+            yield f"what stays costs {now - saved}, its parts {stay}"
+        if not 0 <= saved <= now:
+            yield "more than the bill"
+        bounds = told["lowerBound"]
+        for bound in (bounds["withinLimits"], bounds["everyPodMoved"]):
+            if bound is not None and bound > now - saved + 1e-4:
+                yield f"the bound {bound} is above what was found"
+
+    def _own(self, name: str) -> bool:
+        return self._owner(name)[0] in {"DaemonSet", "Node"}
+
+    def _owner(self, name: str) -> tuple[str, str]:
+        owners = self.pods[name]["metadata"].get("ownerReferences") or [{}]
+        return owners[0].get("kind", ""), owners[0].get("uid", "")
+
+    def _zone(self, node: str) -> str:
+        return str(self.nodes[node]["metadata"]["labels"].get(_ZONE, ""))
+
+
+def _name(pod: Object) -> str:
+    return f"{pod['metadata'].get('namespace', 'default')}/{pod['metadata']['name']}"
+
+
+def _requests(pod: Object) -> dict[str, Any]:
+    wanted: dict[str, Fraction] = defaultdict(Fraction, pods=Fraction(1))
+    for container in pod["spec"]["containers"]:
+        for resource, quantity in container["resources"].get("requests", {}).items():
+            wanted[resource] += _quantity(quantity)
+    return dict(wanted)
+
+
+def _quantity(text: str) -> Fraction:
+    unit = next(unit for unit in _UNITS if text.endswith(unit))
+    return Fraction(text.removesuffix(unit)) * _UNITS[unit]
+
+
+def _skew(zones: Iterable[str]) -> int:
+    counts = Counter(dict.fromkeys(("us-east-1a", "us-east-1b", "us-east-1c"), 0))
+    counts.update(zones)
+    return max(counts.values()) - min(counts.values())

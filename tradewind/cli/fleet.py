@@ -1,0 +1,72 @@
+"""`tradewind fleet`."""
+
+import argparse
+from pathlib import Path
+
+from tradewind.cli.arguments import followed_file
+from tradewind.hub.scheduler import DEFAULT_NAME
+from tradewind.hub.service import FleetOptions, FleetService
+from tradewind.runtime import identity, logs
+
+_DEFAULT_PROBE_PORT = 8890
+
+
+def add(command: argparse.ArgumentParser) -> None:
+    argument = command.add_argument
+    argument(
+        "--config",
+        type=followed_file,
+        metavar="FILE",
+        help="TradewindConfiguration, of which the key fleet counts, followed while it changes",
+    )
+    argument(
+        "--kubeconfig",
+        type=Path,
+        metavar="FILE",
+        help="Karmada's API server (default: $KUBECONFIG, else ~/.kube/config)",
+    )
+    argument(
+        "--namespace",
+        metavar="NAME",
+        default=identity.namespace(),
+        help="of the summaries and ledgers on the hub (default: $POD_NAMESPACE, else "
+        f"{identity.DEFAULT_NAMESPACE})",
+    )
+    argument(
+        "--scheduler-name",
+        metavar="NAME",
+        default=DEFAULT_NAME,
+        help="schedule the bindings of policies that name it (default: %(default)s)",
+    )
+    argument(
+        "--lease-seconds",
+        type=float,
+        default=15.0,
+        metavar="N",
+        help="without a sign of a scheduler, after which others take its bindings (default: %(default)g)",
+    )
+    argument("--probe-host", default="127.0.0.1", help="address of probes and metrics (default: %(default)s)")
+    argument(
+        "--probe-port",
+        type=int,
+        default=_DEFAULT_PROBE_PORT,
+        help="port of probes and metrics (default: %(default)s)",
+    )
+    argument("--log-format", choices=["auto", "json", "text"], default="auto")
+    argument("--log-level", choices=["debug", "info", "warning", "error"], default="info")
+    command.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    logs.configure(options.log_format, options.log_level)
+    FleetService(
+        FleetOptions(
+            kubeconfig=options.kubeconfig,
+            config=options.config,
+            namespace=options.namespace,
+            probe_host=options.probe_host,
+            probe_port=options.probe_port,
+            scheduler_name=options.scheduler_name,
+            lease_seconds=options.lease_seconds,
+        )
+    ).run()

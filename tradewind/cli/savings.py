@@ -1,0 +1,71 @@
+"""`tradewind savings`."""
+
+import argparse
+import sys
+
+from tradewind.cli.arguments import input_file, positive_seconds, refuse_stdin_twice
+from tradewind.cli.progress import progress
+from tradewind.errors import TradewindError
+from tradewind.explain.words import counted
+from tradewind.planner.keepers import CAUTIONS, Keeper
+from tradewind.planner.worker import Worker
+from tradewind.runtime.assembly import Assembly
+from tradewind.runtime.source import from_file
+from tradewind.savings import html, report
+from tradewind.savings.forecast import Forecast, forecast
+from tradewind.savings.question import asked
+
+_SECONDS = 5.0
+_SHOWN = {"table": report.text, "json": report.to_json, "md": report.markdown, "html": html.page}
+
+
+def add(command: argparse.ArgumentParser) -> None:
+    argument = command.add_argument
+    argument(
+        "--cluster",
+        type=input_file,
+        metavar="FILE",
+        required=True,
+        help="the output of 'kubectl get nodes,pods,namespaces,pdb -A -o json' (or yaml), - for stdin",
+    )
+    argument("--config", type=input_file, metavar="FILE", help="the TradewindConfiguration to use")
+    argument("-o", "--output", choices=[*_SHOWN], default="table")
+    argument(
+        "--move",
+        action="append",
+        default=[],
+        choices=[str(keeper) for keeper in CAUTIONS],
+        help="move such pods too, which otherwise keep their nodes; may be repeated",
+    )
+    argument(
+        "--seconds",
+        type=positive_seconds,
+        default=_SECONDS,
+        metavar="N",
+        help="time limit of the plan for waiting pods, and of each lower bound (default: %(default)g)",
+    )
+    command.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    refuse_stdin_twice(options.cluster, options.config)
+    parts = Assembly(from_file(options.cluster), options.config)
+    with parts.started():
+        moved = frozenset(Keeper(name) for name in options.move)
+        question = asked(parts, moved)
+    what = f"{counted(len(question.pods), 'pod')} on {counted(len(question.snapshot.nodes), 'node')}"
+    worker = Worker()
+    try:
+        with progress(f"Looking at {what}", 3 * options.seconds):
+            told = forecast(question, worker, options.seconds)
+    except TradewindError as error:
+        raise TradewindError(f"{options.cluster}: {error}") from error
+    finally:
+        worker.close()
+    _warn(told)
+    print(_SHOWN[options.output](told))
+
+
+def _warn(told: Forecast) -> None:
+    if told.trouble:
+        print(f"tradewind: {told.trouble}; waiting pods are planned without it", file=sys.stderr)

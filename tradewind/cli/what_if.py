@@ -1,0 +1,134 @@
+"""`tradewind what-if`."""
+
+import argparse
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tradewind.cli.arguments import input_file, positive_seconds, refuse_stdin_twice, refuse_together
+from tradewind.cli.progress import progress
+from tradewind.errors import TradewindError
+from tradewind.explain.words import counted
+from tradewind.planner.worker import Worker
+from tradewind.runtime.assembly import Assembly
+from tradewind.runtime.source import Copied, CopiedSource, Source, from_file, live
+from tradewind.savings import difference_report
+from tradewind.savings.bill import Bill
+from tradewind.savings.changes import Changes, read_scale, read_tariff
+from tradewind.savings.difference import Side, difference
+
+_SECONDS = 5.0
+_SYNC_SECONDS = 60.0
+_SYNC_STEP_SECONDS = 0.05
+_SHOWN = {"table": difference_report.text, "json": difference_report.to_json}
+
+
+def add(command: argparse.ArgumentParser) -> None:
+    argument = command.add_argument
+    argument(
+        "--cluster",
+        type=input_file,
+        metavar="FILE",
+        help="the output of 'kubectl get nodes,pods,namespaces -A -o json' (or yaml), - for stdin",
+    )
+    argument(
+        "--kubeconfig",
+        type=Path,
+        metavar="FILE",
+        help="a live cluster, which is only read (default: $KUBECONFIG, else ~/.kube/config)",
+    )
+    argument("--config-now", type=input_file, metavar="FILE", help="the TradewindConfiguration in force now")
+    argument(
+        "--config",
+        type=input_file,
+        metavar="FILE",
+        help="another configuration: places all pods anew, now and then, to show what it does",
+    )
+    for flag, metavar, text in (
+        ("--without", "NODE", "a node or a pool is gone"),
+        ("--lost-zone", "ZONE", "all nodes of a zone are gone"),
+        ("--price", "CHANGE", "'m5.large spot x2': a type or node, its terms, a factor or dollars an hour"),
+        ("--rate", "CHANGE", "the same for how likely a node is to be interrupted in a month"),
+        ("--scale", "WORKLOAD=N", "shop/web=30: so many replicas"),
+    ):
+        argument(flag, action="append", default=[], metavar=metavar, help=f"{text}; may be repeated")
+    argument("-o", "--output", choices=[*_SHOWN], default="table")
+    argument(
+        "--seconds",
+        type=positive_seconds,
+        default=_SECONDS,
+        metavar="N",
+        help="time limit of each of the two plans (default: %(default)g)",
+    )
+    command.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    refuse_together(options, ["--cluster", "--kubeconfig"], "a cluster from a file, or a live one")
+    refuse_stdin_twice(*filter(None, (options.cluster, options.config, options.config_now)))
+    changes = Changes(
+        without=options.without,
+        lost_zones=options.lost_zone,
+        scales=[read_scale(text) for text in options.scale],
+        tariffs=[
+            *map(read_tariff("price"), options.price),
+            *map(read_tariff("rate"), options.rate),
+        ],
+    )
+    if changes == Changes(without=[], lost_zones=[], scales=[], tariffs=[]) and not options.config:
+        raise TradewindError(
+            "nothing is to change: --config, --without, --lost-zone, --price, --rate or --scale"
+        )
+    source = from_file(options.cluster) if options.cluster else live(options.kubeconfig)
+    with _read(source, options.config_now) as parts:
+        now, copied = _side(parts), parts.copied()
+    then = _changed(copied, options.config or options.config_now, changes, source.name)
+    worker = Worker()
+    what = f"{counted(len(then.pods), 'pod')} on {counted(len(then.snapshot.nodes), 'node')}"
+    try:
+        with progress(f"Planning {what}, as it is and changed", 2 * options.seconds):
+            told = difference(now, then, worker, options.seconds, anew=bool(options.config))
+    finally:
+        worker.close()
+    print(_SHOWN[options.output](told))
+
+
+@contextmanager
+def _read(source: Source, config: Path | None) -> Iterator[Assembly]:
+    parts = Assembly(source, config)
+    with parts.started():
+        deadline = time.monotonic() + _SYNC_SECONDS
+        while not parts.synced:
+            if time.monotonic() > deadline:
+                raise TradewindError(f"{source.name} was not read within {_SYNC_SECONDS:g} s")
+            time.sleep(_SYNC_STEP_SECONDS)
+        _priced(parts)
+        yield parts
+
+
+def _priced(parts: Assembly) -> None:
+    parts.feed.poll()
+    parts.feed.offer()
+
+
+def _changed(copied: Copied, config: Path | None, changes: Changes, name: str) -> Side:
+    parts = Assembly(CopiedSource(f"{name}, changed", changes.applied(copied)), config)
+    with parts.started():
+        _priced(parts)
+        snapshot = parts.cache.snapshot()
+        if changes.tariffs:
+            parts.cache.update_offers(snapshot.nodes.cluster.table.nodes, changes.retold(snapshot))
+        return _side(parts)
+
+
+def _side(parts: Assembly) -> Side:
+    snapshot, pods = parts.cache.state()
+    return Side(
+        snapshot=snapshot,
+        pods=pods,
+        policy_of=parts.settings.policy_of,
+        bill=Bill(snapshot, parts.market.origins),
+        coverage=parts.market.price_coverage(),
+        pools=parts.pools(),
+    )

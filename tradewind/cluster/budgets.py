@@ -1,0 +1,69 @@
+"""PodDisruptionBudgets: how many pods may be evicted."""
+
+import math
+from collections.abc import Iterable
+
+import msgspec
+
+from tradewind.cluster.objects import Pod
+from tradewind.cluster.selectors import Selector, matches, selector_of
+from tradewind.cluster.wire import BudgetObject, BudgetSpec
+from tradewind.errors import UnreadableObjectError
+from tradewind.kube.objects import UNREADABLE
+
+
+class Budget(msgspec.Struct, frozen=True, gc=False):
+    namespace: str
+    name: str
+    selector: Selector | None
+    allowed: int | None = None  # evictions, as its controller last counted; None where it did not yet
+    min_available: int | str | None = None
+    max_unavailable: int | str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+    def covers(self, pod: Pod) -> bool:
+        return pod.namespace == self.namespace and matches(self.selector, pod.labels)
+
+    def evictions(self, pods: Iterable[Pod]) -> int:
+        """How many of the pods that it covers may be evicted now; `pods` are those on nodes.
+
+        Counted as its controller would where nothing else is known: all of them as healthy, and as many as
+        are wanted.
+        """
+        if self.allowed is not None:
+            return self.allowed
+        covered = sum(self.covers(pod) for pod in pods)
+        if self.max_unavailable is not None:
+            return min(_of(self.max_unavailable, covered), covered)
+        return max(covered - _of(self.min_available, covered), 0) if self.min_available is not None else 0
+
+
+def read_budget(data: bytes | msgspec.Raw) -> Budget:
+    try:
+        found = msgspec.json.decode(data, type=BudgetObject)
+        spec = found.spec or BudgetSpec()
+        for value in (spec.min_available, spec.max_unavailable):
+            _of(value or 0, 0)
+    except (*UNREADABLE, ValueError) as error:
+        raise UnreadableObjectError(f"{error} in a PodDisruptionBudget") from error
+    if not found.metadata.name:
+        raise UnreadableObjectError("a PodDisruptionBudget without metadata.name")
+    return Budget(
+        namespace=found.metadata.namespace or "default",
+        name=found.metadata.name,
+        selector=selector_of(spec.selector),
+        allowed=found.status.disruptions_allowed if found.status else None,
+        min_available=spec.min_available,
+        max_unavailable=spec.max_unavailable,
+    )
+
+
+def _of(value: int | str, total: int) -> int:
+    """A number, or a percentage of the total, rounded up as Kubernetes does for both."""
+    if isinstance(value, int):
+        return value
+    if not (value.endswith("%") and value[:-1].isascii() and value[:-1].isdigit()):
+        raise ValueError(f'"{value}" is neither a number nor a percentage')
+    return math.ceil(int(value[:-1]) * total / 100)

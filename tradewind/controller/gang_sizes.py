@@ -1,0 +1,145 @@
+"""How large a gang is to be, where its pods do not say so: read from the PodGroup or the Job behind it.
+
+It is written on the waiting members as their annotation `gang-min`, which every replica reads and which wakes
+them in kube-scheduler's queue. A gang whose size was not looked up yet is not planned.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, TypeVar
+
+import msgspec
+
+from scoring.gangs import gang_size
+from tradewind.cluster import hints
+from tradewind.cluster.cache import Cache
+from tradewind.cluster.objects import Pod
+from tradewind.cluster.roster import GANG
+from tradewind.errors import ApiError, NotFoundError
+from tradewind.kube.client import Client
+from tradewind.kube.failures import decoded
+
+_POD_GROUPS = (
+    "/apis/scheduling.k8s.io/v1alpha2/namespaces/{}/podgroups/{}",
+    "/apis/scheduling.x-k8s.io/v1alpha1/namespaces/{}/podgroups/{}",
+)
+_JOB = "/apis/batch/v1/namespaces/{}/jobs/{}"
+# What nobody knew may be known later: a PodGroup is made after its pods, or an API comes.
+_AGAIN_SECONDS = 60.0
+_MAX_LOOKS = 20  # in one round
+
+_Read = TypeVar("_Read")
+
+_log = logging.getLogger(__name__)
+
+
+class _GangPolicy(msgspec.Struct, frozen=True, rename="camel"):
+    min_count: int = 0
+
+
+class _Policy(msgspec.Struct, frozen=True, rename="camel"):
+    gang: _GangPolicy | None = None
+
+
+class _GroupSpec(msgspec.Struct, frozen=True, rename="camel"):
+    min_member: int = 0
+    scheduling_policy: _Policy | None = None
+
+
+class _Group(msgspec.Struct, frozen=True):
+    spec: _GroupSpec = _GroupSpec()
+
+
+class _JobSpec(msgspec.Struct, frozen=True, rename="camel"):
+    parallelism: int | None = None
+    completions: int | None = None
+
+
+class _Job(msgspec.Struct, frozen=True):
+    spec: _JobSpec = _JobSpec()
+
+
+_groups = msgspec.json.Decoder(_Group)
+_jobs = msgspec.json.Decoder(_Job)
+
+
+class _Name(NamedTuple):
+    namespace: str
+    gang: str
+
+
+class GangSizes:
+    def __init__(self, cache: Cache, client: Client, clock: Callable[[], float] = time.monotonic) -> None:
+        self._cache = cache
+        self._client = client
+        self._clock = clock
+        self._looked: dict[_Name, float] = {}  # when
+
+    def ready(self, pod: Pod) -> bool:
+        """Whether the pod is of no gang, or of one whose size is known or was looked up in vain."""
+        return not pod.gang or hints.GANG_MIN in pod.annotations or _name(pod) in self._looked
+
+    def run(self) -> None:
+        """One round, over the gangs that wait and of which no pod says how large they are."""
+        waiting: dict[_Name, list[Pod]] = {}
+        for pod in self._cache.waiting():
+            if pod.gang:
+                waiting.setdefault(_name(pod), []).append(pod)
+        now = self._clock()
+        self._looked = {name: at for name, at in self._looked.items() if name in waiting}
+        due = [name for name in waiting if now - self._looked.get(name, -_AGAIN_SECONDS) >= _AGAIN_SECONDS]
+        for name in due[:_MAX_LOOKS]:
+            self._look(name, waiting[name])
+            self._looked[name] = now
+
+    def _look(self, name: _Name, waiting: Sequence[Pod]) -> None:
+        roster = self._cache.snapshot().nodes.cluster.roster
+        members = [*roster.circle(GANG, f"{name.namespace}/{name.gang}")]
+        size = gang_size(members) or self._of_group(name) or self._of_jobs(members)
+        if not size:
+            return
+        for pod in waiting:
+            if hints.GANG_MIN not in pod.annotations:
+                self._write(pod, size)
+
+    def _of_group(self, name: _Name) -> int:
+        for path in _POD_GROUPS:
+            found = self._read(path.format(*name), _groups)
+            if found is not None:
+                policy = found.spec.scheduling_policy
+                return found.spec.min_member or (policy.gang.min_count if policy and policy.gang else 0)
+        return 0
+
+    def _of_jobs(self, members: Sequence[Pod]) -> int:
+        """The pods that the Jobs of the members run at the same time."""
+        jobs: Mapping[str, str] = {
+            pod.owner.name: pod.namespace for pod in members if pod.owner and pod.owner.kind == "Job"
+        }
+        size = 0
+        for job, namespace in jobs.items():
+            found = self._read(_JOB.format(namespace, job), _jobs)
+            if found is not None:
+                at_once = 1 if found.spec.parallelism is None else found.spec.parallelism
+                size += at_once if found.spec.completions is None else min(at_once, found.spec.completions)
+        return size
+
+    def _read(self, path: str, decoder: msgspec.json.Decoder[_Read]) -> _Read | None:
+        try:
+            return decoded(decoder, self._client.get(path))
+        except NotFoundError:
+            return None
+        except ApiError as error:
+            _log.warning("the size of a gang cannot be read from %s: %s", path, error)
+            return None
+
+    def _write(self, pod: Pod, size: int) -> None:
+        patch = {"metadata": {"uid": pod.uid, "annotations": {hints.GANG_MIN: str(size)}}}
+        try:
+            self._client.patch(f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}", patch)
+        except ApiError as error:
+            _log.warning("could not write the size of its gang on pod %s: %s", pod, error)
+
+
+def _name(pod: Pod) -> _Name:
+    return _Name(pod.namespace, pod.gang)

@@ -1,0 +1,1 @@
+"""Clusters as places: what a site says of itself, and which sites take how many replicas. No I/O."""

@@ -1,0 +1,192 @@
+"""Where a request goes: a pure function of the request, the matrix of sites, the rules and the time."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from tradewind.fleet.candidates import Candidates
+from tradewind.fleet.division import (
+    Divide,
+    Division,
+    Option,
+    aggregated,
+    by_cost,
+    duplicated,
+    shrunk,
+    weighted,
+)
+from tradewind.fleet.filters.affinity import Affinity, matching
+from tradewind.fleet.placement import SPREAD_FIELDS, ClusterAffinity
+from tradewind.fleet.policy import Rejection, SitePolicy
+from tradewind.fleet.request import Request
+from tradewind.fleet.scorers.median import against, median_of
+from tradewind.fleet.scorers.price import Price
+from tradewind.fleet.sites import Codes, Floats, Sites
+from tradewind.fleet.spread import within
+
+_MOST_OPTIONS = 64  # that a division looks at closely, unless they have too little room
+_BEST_OF_GROUP = 8
+
+
+@dataclass(frozen=True)
+class Decision:
+    division: Mapping[str, int] = field(default_factory=dict)
+    affinity_name: str = ""
+    value: float = 0.0  # the mean total score of the replicas
+    values: Mapping[str, float] = field(default_factory=dict)  # of the best sites, for those who compare
+    reason: str = ""  # why there is no division
+
+    @property
+    def placed(self) -> bool:
+        return not self.reason
+
+
+def decide(request: Request, sites: Sites, policy: SitePolicy, now: float) -> Decision:
+    """With several affinities the first that has a place for all replicas; else why the last had none."""
+    decision = Decision(reason="the placement has no cluster affinity")
+    for affinity in request.placement.affinities:
+        decision = _decide(request, sites, policy, now, affinity)
+        if decision.placed:
+            return decision
+    return decision
+
+
+def _decide(
+    request: Request, sites: Sites, policy: SitePolicy, now: float, affinity: ClusterAffinity
+) -> Decision:
+    everywhere = Candidates.all_of(request, sites, now)
+    candidates, rejections, kept = policy.filter(everywhere, Affinity(affinity))
+    if not len(candidates):
+        return Decision(reason=unplaced(len(everywhere), rejections))
+    totals = policy.total(candidates)
+    options = _options(candidates, totals, policy, kept)
+    division = _divided(request, options)
+    if division is None:
+        room = sum(option.room for option in options)
+        fits = f"site(s) had room for {room} of {request.replicas} replica(s) within the placement"
+        return Decision(
+            reason=f"{unplaced(len(everywhere), rejections, len(candidates))}, {len(candidates)} {fits}"
+        )
+    values = {option.name: option.value for option in options}
+    count = sum(division.values())
+    mean = sum(values[name] * each for name, each in division.items()) / count if count else 0.0
+    return Decision(division, affinity.affinity_name, mean, values)
+
+
+def unplaced(count: int, rejections: Sequence[Rejection], left: int = 0) -> str:
+    """As kube-scheduler words it, with sites for nodes."""
+    parts = [f"{len(each.sites)} site(s) {each.rule.reason}" for each in rejections]
+    return f"{left}/{count} sites are available: " + ", ".join(parts or ["there are none"] * (not count))
+
+
+def _options(
+    candidates: Candidates, totals: Floats, policy: SitePolicy, kept: frozenset[str]
+) -> list[Option]:
+    """The best first, and of equals the one with the lower name, so that a decision can be repeated."""
+    placement, current = candidates.request.placement, candidates.request.current
+    price = policy.weights.get(Price.name, 0.0), median_of(candidates.cost)
+    weights = _static_weights(candidates)
+    options = []
+    for index in _shortlist(candidates, np.argsort(-totals, kind="stable")):
+        record = candidates.record(index)
+        name = record.name
+        room = current.get(name, 0) + (0 if name in kept else int(candidates.room[index]))
+        curve = _curve(candidates, index, float(totals[index]), price)
+        groups = {by: record.groups(by) for by in SPREAD_FIELDS}
+        weight = room if placement.division == "Dynamic" else int(weights[index])
+        options.append(Option(name, room, float(totals[index]), curve, weight, groups))
+    return sorted(options, key=lambda option: (-option.value, option.name))
+
+
+def _shortlist(candidates: Candidates, order: Codes) -> list[int]:
+    """The best, more where they have too little room, and the sites that have replicas already.
+
+    With constraints also the best of each group, so that a minimum of regions is not lost in a crowd.
+    """
+    request = candidates.request
+    if request.placement.division in {"Duplicated", "Static"} or len(order) <= _MOST_OPTIONS:
+        return list(map(int, order))
+    needed = int(np.searchsorted(np.cumsum(candidates.room[order]), 2 * request.replicas)) + 1
+    rows = [candidates.sites.row_of.get(name, -1) for name in request.current]
+    kept = np.flatnonzero(np.isin(candidates.rows, rows)).tolist()
+    chosen = dict.fromkeys([*order[: max(_MOST_OPTIONS, needed)].tolist(), *kept])
+    fields = [each.spread_by_field for each in request.placement.spread_constraints or ()]
+    seen: Counter[tuple[str, str]] = Counter()
+    for index in order.tolist() if set(fields) - {"cluster"} else ():
+        groups = [(by, group) for by in fields for group in candidates.record(index).groups(by)]
+        if any(seen[group] < _BEST_OF_GROUP for group in groups):
+            chosen[index] = None
+            seen.update(groups)
+    return list(chosen)
+
+
+def _static_weights(candidates: Candidates) -> Floats:
+    """(S,) as Karmada: the largest weight of the rules that match a site; 1 for all where none does."""
+    scheduling = candidates.request.placement.replica_scheduling
+    preference = scheduling.weight_preference if scheduling else None
+    weights: Floats = np.zeros(len(candidates))
+    for rule in (preference.static_weight_list if preference else None) or ():
+        np.maximum(weights, rule.weight * matching(rule.target_cluster, candidates), out=weights)
+    return weights if weights.any() else np.ones(len(candidates))
+
+
+def _curve(
+    candidates: Candidates, index: int, total: float, price: tuple[float, float]
+) -> tuple[tuple[float, int], ...]:
+    """The total score again, with the price of the replicas that come later."""
+    weight, median = price
+    steps = candidates.curve(index)
+    if not steps or not weight:
+        return ()
+    costs = np.array([float(candidates.cost[index]), *(cost for cost, _ in steps)])
+    first, *scores = against(median, costs).tolist()
+    return tuple(
+        (total + weight * (score - first), count) for score, (_, count) in zip(scores, steps, strict=True)
+    )
+
+
+_DIVIDERS: Mapping[str, Divide] = {
+    "Aggregated": aggregated,
+    "Cost": by_cost,
+    "Dynamic": weighted,
+    "Static": weighted,
+}
+
+
+def _divided(request: Request, options: Sequence[Option]) -> Division | None:
+    placement = request.placement
+    allowed = within(options, placement.spread_constraints or (), request.replicas)
+    if allowed is None:
+        return None
+    if not request.replicas:
+        return {option.name: 0 for option in allowed.options}
+    if placement.division == "Duplicated":
+        return duplicated(allowed.options, request.replicas) or None
+    weighed = allowed.options
+    divide = _DIVIDERS[placement.division]
+    names = {option.name for option in weighed}
+    current = {name: count for name, count in request.current.items() if name in names and count > 0}
+    if request.fresh or not current or placement.division == "Static":
+        return divide(weighed, request.replicas, allowed.required)
+    return _steady(request, weighed, current, divide, allowed.required)
+
+
+def _steady(
+    request: Request,
+    options: Sequence[Option],
+    current: Division,
+    divide: Divide,
+    required: Sequence[str],
+) -> Division | None:
+    """Replicas stay where they are; only what is missing is divided, only what is too much leaves."""
+    missing = request.replicas - sum(current.values())
+    if missing < 0:
+        return shrunk(current, {option.name: option.value for option in options}, request.replicas)
+    left = [replace(option, room=option.room - current.get(option.name, 0)) for option in options]
+    needed = [name for name in required if not current.get(name)]
+    more = divide(left, missing, needed) if missing else {}
+    if more is None:
+        return None
+    return {name: current.get(name, 0) + more.get(name, 0) for name in current | more}

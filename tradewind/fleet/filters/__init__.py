@@ -1,0 +1,1 @@
+"""Which sites may take a request."""

@@ -1,0 +1,21 @@
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from tradewind.fleet.candidates import Candidates
+from tradewind.fleet.sites import Mask
+
+
+@dataclass(frozen=True)
+class FeasibleNodes:
+    """One of the site's potentially feasible nodes takes a replica whole; the sum over nodes says nothing."""
+
+    name: ClassVar[str] = "feasible_nodes"
+    reason: ClassVar[str] = "had no node that fits a replica"
+    keeps: ClassVar[bool] = True
+
+    def feasible(self, candidates: Candidates) -> Mask:
+        if not candidates.request.replicas:  # no pods at all, as with a ConfigMap
+            return np.ones(len(candidates), np.bool_)
+        return candidates.room >= 1

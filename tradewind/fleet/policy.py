@@ -1,0 +1,104 @@
+"""The fleet's rules in force: every filter, and the scorers with their weights."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from tradewind.errors import TradewindError
+from tradewind.fleet.candidates import Candidates
+from tradewind.fleet.filters.apis import Apis
+from tradewind.fleet.filters.feasible_nodes import FeasibleNodes
+from tradewind.fleet.filters.health import ErrorRate, Excluded, Ready, Summarised
+from tradewind.fleet.filters.quota import TenantQuota
+from tradewind.fleet.filters.tolerations import Tolerations
+from tradewind.fleet.rules import SiteFilter, SiteScorer
+from tradewind.fleet.scorers.centroid import Centroid
+from tradewind.fleet.scorers.energy import Energy
+from tradewind.fleet.scorers.equivalence import Equivalence
+from tradewind.fleet.scorers.health import Health
+from tradewind.fleet.scorers.locality import Locality
+from tradewind.fleet.scorers.price import Price
+from tradewind.fleet.scorers.spread import Spread
+from tradewind.fleet.scorers.stability import Stability
+from tradewind.fleet.sites import Floats
+
+# The cheap ones first: each looks only at what the ones before it have left. Affinity comes before all of
+# them, because a placement may have several, to be tried one after the other.
+FILTERS: tuple[SiteFilter, ...] = (
+    Ready(),
+    Excluded(),
+    Tolerations(),
+    Apis(),
+    Summarised(),
+    ErrorRate(),
+    TenantQuota(),
+    FeasibleNodes(),
+)
+
+SCORERS: tuple[tuple[SiteScorer, float], ...] = (
+    (Price(), 2.0),
+    (Stability(), 1.0),
+    (Health(), 1.0),
+    (Locality(), 1.0),
+    (Centroid(), 0.5),
+    (Equivalence(), 0.5),
+    (Energy(), 0.5),
+    (Spread(), 0.0),
+)
+DEFAULT_WEIGHTS = {scorer.name: weight for scorer, weight in SCORERS}
+
+
+class Rejection(NamedTuple):
+    rule: SiteFilter
+    sites: Candidates
+
+
+class Verdict(NamedTuple):
+    candidates: Candidates
+    rejections: list[Rejection]
+    kept: frozenset[str]  # candidates only for what they have
+
+
+@dataclass(frozen=True)
+class SitePolicy:
+    filters: tuple[SiteFilter, ...] = FILTERS
+    weights: Mapping[str, float] = field(default_factory=lambda: dict(DEFAULT_WEIGHTS))
+
+    def __post_init__(self) -> None:
+        unknown = self.weights.keys() - DEFAULT_WEIGHTS.keys()
+        if unknown:
+            known = ", ".join(DEFAULT_WEIGHTS)
+            raise TradewindError(f'no scorer of sites is called "{min(unknown)}"; there are: {known}')
+
+    def filter(self, candidates: Candidates, first: SiteFilter) -> Verdict:
+        """A site that has replicas keeps them where a rule lets it, but gets no more."""
+        request, row_of = candidates.request, candidates.sites.row_of
+        current = {} if request.fresh else request.current
+        have = [row_of[name] for name, count in current.items() if count > 0 and name in row_of]
+        rejections, kept = [], set[str]()
+        for rule in (first, *self.filters):
+            mask = rule.feasible(candidates)
+            if not mask.all():
+                stays = ~mask & np.isin(candidates.rows, have) if rule.keeps and have else np.zeros_like(mask)
+                if stays.any():
+                    kept.update(candidates.take(stays).names)
+                out = candidates.take(~(mask | stays))
+                if len(out):
+                    rejections.append(Rejection(rule, out))
+                candidates = candidates.take(mask | stays)
+        return Verdict(candidates, rejections, frozenset(kept))
+
+    def terms(self, candidates: Candidates) -> Iterator[tuple[SiteScorer, float, Floats]]:
+        for scorer, _ in SCORERS:
+            weight = self.weights.get(scorer.name, 0.0)
+            if weight:
+                yield scorer, weight, scorer.score(candidates)
+
+    def total(self, candidates: Candidates) -> Floats:
+        """(S,) the inner product of weights and factors."""
+        total = np.zeros(len(candidates))
+        for _, weight, scores in self.terms(candidates):
+            total += weight * scores
+        return total

@@ -1,0 +1,143 @@
+"""Which request is next: priority first, then the tenants in turn, so that nobody starves.
+
+No lock: one thread, or one event loop, uses it. Time is given by the caller.
+"""
+
+import heapq
+import itertools
+from collections import OrderedDict, deque
+from dataclasses import dataclass, field
+
+_FIRST_DELAY_SECONDS = 1.0
+_MAX_DELAY_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class Waiting:
+    key: str
+    tenant: str
+    priority: int = 0
+
+
+@dataclass
+class _Level:
+    """The requests of one priority: a line for each tenant, and the tenants in turn."""
+
+    tenants: OrderedDict[str, deque[str]] = field(default_factory=OrderedDict)
+
+
+class FairQueue:
+    """A request is in it once; while it is in flight it comes back only after `done`."""
+
+    def __init__(self, in_flight_of_tenant: int = 16) -> None:
+        self._cap = in_flight_of_tenant
+        self._levels: dict[int, _Level] = {}
+        self._known: dict[str, Waiting] = {}
+        self._in_flight: dict[str, Waiting] = {}
+        self._of_tenant: dict[str, int] = {}
+        self._again: set[str] = set()
+        self._later: list[tuple[float, int, Waiting]] = []
+        self._delayed: dict[str, int] = {}
+        self._failures: dict[str, int] = {}
+        self._numbers = itertools.count()
+
+    def __len__(self) -> int:
+        """Requests that wait, for their turn or for their time."""
+        return len(self._known) + len(self._delayed)
+
+    @property
+    def in_flight(self) -> int:
+        return len(self._in_flight)
+
+    def add(self, waiting: Waiting, *, at_head: bool = False) -> None:
+        if waiting.key in self._in_flight:
+            self._again.add(waiting.key)
+            return
+        self._delayed.pop(waiting.key, None)
+        if waiting.key in self._known:
+            if self._known[waiting.key] == waiting and not at_head:
+                return
+            self._drop(waiting.key)
+        self._known[waiting.key] = waiting
+        tenants = self._levels.setdefault(waiting.priority, _Level()).tenants
+        line = tenants.setdefault(waiting.tenant, deque())
+        if at_head:
+            line.appendleft(waiting.key)
+            tenants.move_to_end(waiting.tenant, last=False)
+        else:
+            line.append(waiting.key)
+
+    def add_later(self, waiting: Waiting, now: float) -> float:
+        """After a failure: twice as long as the last time, up to a minute; gives the delay."""
+        failures = self._failures[waiting.key] = self._failures.get(waiting.key, 0) + 1
+        delay: float = min(_FIRST_DELAY_SECONDS * 2 ** (failures - 1), _MAX_DELAY_SECONDS)
+        number = next(self._numbers)
+        self._delayed[waiting.key] = number
+        heapq.heappush(self._later, (now + delay, number, waiting))
+        return delay
+
+    def take(self, now: float) -> Waiting | None:
+        """The next one, which is in flight from now on; None while there is none that may go."""
+        self._wake(now)
+        for priority in sorted(self._levels, reverse=True):
+            tenants = self._levels[priority].tenants
+            for tenant in tenants:
+                if self._of_tenant.get(tenant, 0) < self._cap:
+                    return self._start(priority, tenant)
+        return None
+
+    def done(self, key: str, *, succeeded: bool = True) -> None:
+        """No longer in flight; if it was added meanwhile, it waits again."""
+        waiting = self._in_flight.pop(key)
+        self._of_tenant[waiting.tenant] -= 1
+        if not self._of_tenant[waiting.tenant]:
+            del self._of_tenant[waiting.tenant]
+        if succeeded:
+            self._failures.pop(key, None)
+        if key in self._again:
+            self._again.discard(key)
+            self.add(waiting)
+
+    def forget(self, key: str) -> None:
+        """The request is gone."""
+        self._again.discard(key)
+        self._failures.pop(key, None)
+        self._delayed.pop(key, None)
+        if key in self._known:
+            self._drop(key)
+
+    def wake_all(self) -> None:
+        """Something has changed that may help those who failed: their time has come."""
+        for _, number, waiting in sorted(self._later):
+            if self._delayed.get(waiting.key) == number:
+                self.add(waiting)
+        self._later.clear()
+
+    def _wake(self, now: float) -> None:
+        while self._later and self._later[0][0] <= now:
+            _, number, waiting = heapq.heappop(self._later)
+            if self._delayed.get(waiting.key) == number:
+                self.add(waiting)
+
+    def _start(self, priority: int, tenant: str) -> Waiting:
+        tenants = self._levels[priority].tenants
+        waiting = self._known.pop(tenants[tenant].popleft())
+        if tenants[tenant]:
+            tenants.move_to_end(tenant)
+        else:
+            self._close(priority, tenant)
+        self._in_flight[waiting.key] = waiting
+        self._of_tenant[tenant] = self._of_tenant.get(tenant, 0) + 1
+        return waiting
+
+    def _drop(self, key: str) -> None:
+        waiting = self._known.pop(key)
+        line = self._levels[waiting.priority].tenants[waiting.tenant]
+        line.remove(key)
+        if not line:
+            self._close(waiting.priority, waiting.tenant)
+
+    def _close(self, priority: int, tenant: str) -> None:
+        del self._levels[priority].tenants[tenant]
+        if not self._levels[priority].tenants:
+            del self._levels[priority]

@@ -1,0 +1,1 @@
+"""How good a site is for a request."""

@@ -1,0 +1,16 @@
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tradewind.fleet.candidates import Candidates
+from tradewind.fleet.scorers.median import against, median_of
+from tradewind.fleet.sites import Floats
+
+
+@dataclass(frozen=True)
+class Price:
+    """Favours the site where the next replica costs least: m / (m + c), m the median c of the candidates."""
+
+    name: ClassVar[str] = "price"
+
+    def score(self, candidates: Candidates) -> Floats:
+        return against(median_of(candidates.cost), candidates.cost)

@@ -1,0 +1,84 @@
+"""The key `fleet` of the configuration: what a site is chosen by, and how long what is believed."""
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic.alias_generators import to_camel
+
+from tradewind.errors import TradewindError
+from tradewind.fleet.filters.health import ErrorRate, Summarised
+from tradewind.fleet.policy import DEFAULT_WEIGHTS, FILTERS, SitePolicy
+from tradewind.fleet.rules import SiteFilter
+from tradewind.fleet.summarise import DEFAULT_BEST
+from tradewind.fleet.summary import Place
+
+Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
+Weight = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)]
+
+
+class _Settings(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel, populate_by_name=True)
+
+
+class SiteSettings(_Settings):
+    """What a member says of itself on the hub, beside what its nodes say."""
+
+    name: str = Field(default="", description="of the Cluster on the hub")
+    region: str = ""
+    provider: str = ""
+    latitude: float | None = Field(default=None, ge=-90, le=90, allow_inf_nan=False)
+    longitude: float | None = Field(default=None, ge=-180, le=180, allow_inf_nan=False)
+    watts_per_core: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    carbon: float | None = Field(default=None, ge=0, allow_inf_nan=False, description="g CO2 a kWh")
+    best_nodes: int = Field(default=DEFAULT_BEST, ge=1, le=50, description="listed for each resource")
+    labels: tuple[str, ...] = Field(default=(), description="of nodes that are published, beside the usual")
+    publish_seconds: Seconds = Field(default=5.0, description="between two summaries, at the least")
+    heartbeat_seconds: Seconds = Field(default=30.0, description="between two summaries, at the most")
+
+    def place(self) -> Place:
+        return Place(
+            region=self.region,
+            provider=self.provider,
+            latitude=self.latitude,
+            longitude=self.longitude,
+            watts_per_core=self.watts_per_core,
+            carbon=self.carbon,
+        )
+
+
+class FleetSettings(_Settings):
+    site: SiteSettings = SiteSettings()
+    weights: dict[str, Weight] = Field(default={}, description="by the site scorer's name")
+    summary_seconds: Seconds = Field(default=120.0, description="then a summary is too old")
+    max_error_rate: float = Field(default=0.5, ge=0, le=1, description="of a site's bindings")
+    promise_seconds: Seconds = Field(default=300.0, description="then a summary must show it")
+    failover_seconds: Seconds = Field(default=60.0, description="a site not ready, then its replicas go")
+    unplaced_seconds: Seconds = Field(default=60.0, description="replicas without a node, then they go")
+    exclude_seconds: Seconds = Field(default=600.0, description="the site that could not place them")
+    tenant_in_flight: int = Field(default=16, ge=1, le=10_000, description="requests of one namespace")
+
+    @field_validator("weights")
+    @classmethod
+    def _known(cls, weights: dict[str, float]) -> dict[str, float]:
+        try:
+            SitePolicy(weights=weights)
+        except TradewindError as error:
+            raise ValueError(str(error)) from error
+        if not any((DEFAULT_WEIGHTS | weights).values()):
+            raise ValueError("all are 0; one must be above 0")
+        return weights
+
+    def policy(self) -> SitePolicy:
+        return SitePolicy(
+            filters=tuple(self._with_limits(rule) for rule in FILTERS),
+            weights=DEFAULT_WEIGHTS | self.weights,
+        )
+
+    def _with_limits(self, rule: SiteFilter) -> SiteFilter:
+        match rule:
+            case Summarised():
+                return Summarised(max_age_seconds=self.summary_seconds)
+            case ErrorRate():
+                return ErrorRate(max_error_rate=self.max_error_rate)
+            case _:
+                return rule

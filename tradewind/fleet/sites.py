@@ -1,0 +1,250 @@
+"""The matrix of sites: one block of node rows for each, changed in place when a site changes.
+
+Columns are (S, K): S sites, K rows for the site that has most; the rest is empty. So a change of one site
+touches one block, and a request is one pass over everything.
+"""
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tradewind.cluster.objects import Node
+from tradewind.cluster.table import NodeTable
+from tradewind.cluster.wire import Taint
+from tradewind.fleet.ledger import EMPTY, Ledger, left
+from tradewind.fleet.summary import Summary
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+Codes = NDArray[np.intp]
+
+Place = tuple[tuple[str, tuple[str, ...]], ...]
+Value = TypeVar("Value", bound=Hashable)
+
+_FIRST_SITES = 16
+_FIRST_ROWS = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class Site:
+    """A member as the hub knows it."""
+
+    name: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+    taints: tuple[Taint, ...] = ()
+    region: str = ""
+    provider: str = ""
+    zones: tuple[str, ...] = ()
+    ready: bool = True
+    apis: frozenset[str] = frozenset()  # apps/v1/Deployment; empty where it does not say
+    summary: Summary | None = None
+    trouble: str = "it has published no summary"  # while there is none
+    ledger: Ledger = EMPTY
+
+    def groups(self, by: str) -> tuple[str, ...]:
+        match by:
+            case "cluster":
+                return (self.name,)
+            case "region":
+                return (self.region,) if self.region else ()
+            case "provider":
+                return (self.provider,) if self.provider else ()
+            case _:
+                return self.zones
+
+    @property
+    def place(self) -> Place:
+        return tuple((by, self.groups(by)) for by in ("provider", "region", "zone"))
+
+
+class Interned(Generic[Value]):
+    """A column of few distinct values: what depends on one is found out once. Row 0, and all new ones, have
+    the first value.
+    """
+
+    def __init__(self, first: Value) -> None:
+        self.values = [first]
+        self.codes: Codes = np.zeros(_FIRST_SITES, np.intp)
+        self._code_of = {first: 0}
+
+    def set(self, row: int, value: Value) -> None:
+        if row >= self.codes.size:
+            self.codes = np.resize(self.codes, 2 * max(row, self.codes.size))
+        if value not in self._code_of:
+            self._code_of[value] = len(self.values)
+            self.values.append(value)
+        self.codes[row] = self._code_of[value]
+
+
+class Sites:
+    """One thread changes and reads it."""
+
+    def __init__(self, sites: Sequence[Site] = ()) -> None:
+        self.row_of: dict[str, int] = {}
+        self._resource_of: dict[str, int] = {}
+        self._kind_of: dict[object, int] = {}
+        self._kinds: list[Node] = []
+        self._vacant: list[int] = []
+        self._records: list[Site | None] = []
+        self.places: Interned[Place] = Interned(())
+        self.apis: Interned[frozenset[str]] = Interned(frozenset())
+        self._shape(_FIRST_SITES, _FIRST_ROWS, 4)
+        for site in sites:
+            self.apply(site)
+
+    def __len__(self) -> int:
+        return len(self.row_of)
+
+    @property
+    def records(self) -> Sequence[Site | None]:
+        """By row; None where a row is empty."""
+        return self._records
+
+    def site(self, name: str) -> Site | None:
+        row = self.row_of.get(name)
+        return None if row is None else self._records[row]
+
+    @property
+    def resources(self) -> Mapping[str, int]:
+        return self._resource_of
+
+    @cached_property
+    def table(self) -> NodeTable:
+        """The sites as if they were nodes, for selectors and tolerations; empty rows too."""
+        return NodeTable([_as_node(site) for site in self._records])
+
+    @cached_property
+    def kinds(self) -> NodeTable:
+        """All kinds of nodes of all sites."""
+        return NodeTable(self._kinds)
+
+    def apply(self, site: Site) -> None:
+        row = self.row_of.get(site.name)
+        if row is None:
+            row = self._new_row()
+            self.row_of[site.name] = row
+        before, self._records[row] = self._records[row], site
+        if before is None or (before.labels, before.taints) != (site.labels, site.taints):
+            self.__dict__.pop("table", None)
+        self.places.set(row, site.place)
+        self.apis.set(row, site.apis)
+        self._fill(row, site)
+
+    def remove(self, name: str) -> None:
+        row = self.row_of.pop(name, None)
+        if row is not None:
+            self._records[row] = None
+            self._vacant.append(row)
+            self._clear(row)
+            self.__dict__.pop("table", None)
+
+    def _new_row(self) -> int:
+        if self._vacant:
+            return self._vacant.pop()
+        row = len(self._records)
+        self._records.append(None)
+        sites, rows = self.count.shape
+        if row >= sites:
+            self._shape(2 * sites, rows, self.free.shape[0])
+        self.__dict__.pop("table", None)
+        return row
+
+    def _shape(self, sites: int, rows: int, resources: int) -> None:
+        """Larger arrays, with what was there."""
+        old = dict(self.__dict__)
+        self.usable: Mask = np.zeros(sites, np.bool_)
+        self.ready: Mask = np.zeros(sites, np.bool_)
+        self.time: Floats = np.zeros(sites)
+        self.error_rate: Floats = np.zeros(sites)
+        self.latitude: Floats = np.full(sites, np.nan)
+        self.longitude: Floats = np.full(sites, np.nan)
+        self.grams: Floats = np.full(sites, np.nan)  # of CO2 for a core hour
+        self.nodes: Floats = np.zeros(sites)
+        self.total_free: Floats = np.zeros((resources, sites))
+        self.total: Floats = np.zeros((resources, sites))
+        self.kind: Codes = np.full((sites, rows), -1, np.intp)
+        self.count: Floats = np.zeros((sites, rows))
+        self.price: Floats = np.full((sites, rows), np.nan)
+        self.rate: Floats = np.zeros((sites, rows))
+        self.free: Floats = np.zeros((resources, sites, rows))
+        self.allocatable: Floats = np.zeros((resources, sites, rows))
+        for name, array in list(self.__dict__.items()):
+            if isinstance(array, np.ndarray) and name in old:
+                before = old[name]
+                array[tuple(slice(size) for size in before.shape)] = before
+
+    def _clear(self, row: int) -> None:
+        self.usable[row] = self.ready[row] = False
+        self.count[row] = 0
+        self.kind[row] = -1
+        self.free[:, row] = self.allocatable[:, row] = 0
+        self.total_free[:, row] = self.total[:, row] = 0
+        self.latitude[row] = self.longitude[row] = self.grams[row] = np.nan
+
+    def _fill(self, row: int, site: Site) -> None:
+        self._clear(row)
+        self.ready[row] = site.ready
+        summary = site.summary
+        if summary is None:
+            return
+        resources = self._resource_rows(summary)
+        rooms = left(summary, site.ledger)
+        self._make_room(len(rooms))
+        self.usable[row] = True
+        self.time[row], self.error_rate[row] = summary.time, summary.error_rate
+        self.nodes[row] = summary.nodes
+        place = summary.place
+        if place.latitude is not None and place.longitude is not None:
+            self.latitude[row], self.longitude[row] = place.latitude, place.longitude
+        if place.watts_per_core is not None and place.carbon is not None:
+            self.grams[row] = place.watts_per_core * place.carbon / 1000
+        self.total[resources, row] = summary.allocatable
+        self.total_free[resources, row] = summary.free
+        for promise in site.ledger.promises:
+            taken = [promise.replicas * promise.requests.get(name, 0) for name in summary.resources]
+            self.total_free[resources, row] -= taken
+        np.maximum(self.total_free[:, row], 0, out=self.total_free[:, row])
+        if not rooms:
+            return
+        span = slice(len(rooms))
+        kinds = [summary.kinds[room.kind] for room in rooms]
+        codes = self._codes(summary)
+        self.kind[row, span] = [codes[room.kind] for room in rooms]
+        self.count[row, span] = [room.count for room in rooms]
+        self.price[row, span] = [np.nan if kind.price is None else kind.price for kind in kinds]
+        self.rate[row, span] = [kind.interruption_rate for kind in kinds]
+        self.free[resources, row, span] = np.array([room.free for room in rooms], np.float64).T
+        self.allocatable[resources, row, span] = np.array([kind.allocatable for kind in kinds], np.float64).T
+
+    def _resource_rows(self, summary: Summary) -> list[int]:
+        for name in summary.resources:
+            self._resource_of.setdefault(name, len(self._resource_of))
+        if len(self._resource_of) > self.free.shape[0]:
+            sites, rows = self.count.shape
+            self._shape(sites, rows, 2 * len(self._resource_of))
+        return [self._resource_of[name] for name in summary.resources]
+
+    def _make_room(self, rows: int) -> None:
+        sites, width = self.count.shape
+        if rows > width:
+            self._shape(sites, max(rows, width + width // 2), self.free.shape[0])
+
+    def _codes(self, summary: Summary) -> list[int]:
+        codes = []
+        for kind in summary.kinds:
+            key = (tuple(sorted(kind.labels.items())), kind.taints)
+            code = self._kind_of.get(key)
+            if code is None:
+                code = self._kind_of[key] = len(self._kinds)
+                self._kinds.append(Node(str(code), kind.labels, {}, {}, kind.taints))
+                self.__dict__.pop("kinds", None)
+            codes.append(code)
+        return codes
+
+
+def _as_node(site: Site | None) -> Node:
+    return Node("", {}, {}, {}) if site is None else Node(site.name, site.labels, {}, {}, site.taints)

@@ -1,0 +1,1 @@
+"""`tradewind fleet`: Karmada's bindings and clusters, watched and written."""

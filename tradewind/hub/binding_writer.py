@@ -1,0 +1,89 @@
+"""A decision written: first the clusters, then the status, each with the version that was read."""
+
+import asyncio
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from tradewind.errors import ConflictError
+from tradewind.fleet.decision import Decision
+from tradewind.hub.ledger_store import written_decoder
+from tradewind.hub.records import APPLIED_PLACEMENT, SCHEDULED, Binding, binding_of
+from tradewind.hub.wire import BINDINGS, BindingObject, Metadata
+from tradewind.kube.client import Client
+from tradewind.kube.writes import ApiWrites
+
+_TRIES = 5
+_MAX_MESSAGE = 1024
+
+_decoder = msgspec.json.Decoder(BindingObject)
+
+
+class BindingWriter:
+    def __init__(self, writes: ApiWrites, client: Client) -> None:
+        self._writes = writes
+        self._client = client
+
+    async def read(self, binding: Binding) -> Binding:
+        return binding_of(_decoder.decode(await asyncio.to_thread(self._client.get, _path(binding))))
+
+    async def place(self, binding: Binding, decision: Decision) -> Metadata:
+        """Raise ConflictError where the binding is no longer what was read; gives what it is now."""
+        clusters = [_target(name, replicas) for name, replicas in sorted(decision.division.items())]
+        metadata = {
+            "resourceVersion": binding.version,
+            "annotations": {APPLIED_PLACEMENT: bytes(binding.object.spec.placement).decode()},
+        }
+        patch = {"metadata": metadata, "spec": {"clusters": clusters}}
+        answer = await self._writes.patch(_path(binding), patch)
+        return written_decoder.decode(answer).metadata
+
+    async def report(self, binding: Binding, now_is: Metadata, decision: Decision) -> None:
+        """In the status; another's write in between is read again, and its conditions are carried over."""
+        for _ in range(_TRIES):
+            status = _status(binding, decision, now_is.generation)
+            patch = {"metadata": {"resourceVersion": now_is.resource_version}, "status": status}
+            try:
+                await self._writes.patch(f"{_path(binding)}/status", patch)
+            except ConflictError:
+                binding = await self.read(binding)
+                if binding.generation != now_is.generation:
+                    return  # whoever changed it has asked for a new decision
+                now_is = binding.object.metadata
+            else:
+                return
+
+
+def _path(binding: Binding) -> str:
+    return f"{BINDINGS}/namespaces/{binding.namespace}/resourcebindings/{binding.name}"
+
+
+def _target(name: str, replicas: int) -> dict[str, Any]:
+    return {"name": name, "replicas": replicas} if replicas else {"name": name}
+
+
+def _status(binding: Binding, decision: Decision, generation: int) -> dict[str, Any]:
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    conditions = binding.object.status.conditions or ()
+    before = next((each for each in conditions if each.type == SCHEDULED), None)
+    state = "True" if decision.placed else "False"
+    same = before is not None and before.status == state and before.last_transition_time
+    condition = {
+        "type": SCHEDULED,
+        "status": state,
+        "reason": "Success" if decision.placed else "NoClusterFit",
+        "message": "Binding has been scheduled successfully."
+        if decision.placed
+        else decision.reason[:_MAX_MESSAGE],
+        "lastTransitionTime": before.last_transition_time if same and before else now,
+    }
+    others = [msgspec.to_builtins(each) for each in conditions if each.type != SCHEDULED]
+    status: dict[str, Any] = {"conditions": [*others, condition]}
+    if decision.placed:
+        status |= {
+            "schedulerObservedGeneration": generation,
+            "schedulerObservingAffinityName": decision.affinity_name or None,
+            "lastScheduledTime": now,
+        }
+    return status

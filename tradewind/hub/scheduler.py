@@ -1,0 +1,277 @@
+"""The loop of the fleet's scheduler: what changed, whose turn it is, what is decided, what is written."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Coroutine
+
+from tradewind.errors import ApiError, ConflictError, NotFoundError, TradewindError
+from tradewind.fleet.decision import Decision, decide
+from tradewind.fleet.queue import FairQueue, Waiting
+from tradewind.fleet.request import Request
+from tradewind.fleet.settings import FleetSettings
+from tradewind.hub.binding_writer import BindingWriter
+from tradewind.hub.ledger_store import LedgerStore
+from tradewind.hub.metrics import FleetMetrics
+from tradewind.hub.records import Binding
+from tradewind.hub.state import FleetState
+from tradewind.hub.troubles import Troubles
+
+DEFAULT_NAME = "tradewind"
+_CONCURRENCY = 16
+_TICK_SECONDS = 0.5
+_LOOK_SECONDS = 1.0
+_TRIES = 5  # of one request against ledgers that others change
+
+_log = logging.getLogger(__name__)
+
+
+class FleetScheduler:
+    """All in one event loop; `wake` may be called from any thread."""
+
+    def __init__(
+        self,
+        state: FleetState,
+        ledgers: LedgerStore,
+        writer: BindingWriter,
+        metrics: FleetMetrics,
+        *,
+        settings: FleetSettings,
+        name: str = DEFAULT_NAME,
+        at_home: Callable[[Binding], bool] = lambda _: True,
+    ) -> None:
+        self._state = state
+        self._ledgers = ledgers
+        self._writer = writer
+        self._metrics = metrics
+        self._settings = settings
+        self._policy = settings.policy()
+        self._name = name
+        self._at_home = at_home
+        self._queue = FairQueue(settings.tenant_in_flight)
+        self._troubles = Troubles()
+        self._attempted: dict[str, int] = {}  # the generation that was looked at last
+        self._forced: set[str] = set()  # to be looked at whatever their generation says
+        self._known: dict[str, Binding] = {}  # ours, as they were last seen
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._looked = 0.0
+        self._usable = 0
+
+    def configure(self, settings: FleetSettings) -> None:
+        if settings != self._settings:
+            self._settings, self._policy = settings, settings.policy()
+            self._state.promise_seconds = settings.promise_seconds
+            self._queue.wake_all()
+
+    async def run(self, changed: asyncio.Event) -> None:
+        while True:
+            changed.clear()
+            try:
+                if self._state.synced:
+                    self._take_news()
+                    self._start_turns()
+            except Exception:  # noqa: BLE001  any defect at all: the next round may do better
+                _log.exception("a round of the fleet's scheduler failed; retrying")
+            try:
+                async with asyncio.timeout(_TICK_SECONDS):
+                    await changed.wait()
+            except TimeoutError:
+                pass
+
+    def reconsider(self) -> None:
+        """Homes have moved: whatever a scheduler that is gone has left undone is somebody's now."""
+        now = time.time()
+        for binding in self._state.bindings.all():
+            self._consider(binding.key, now)
+
+    async def close(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _take_news(self) -> None:
+        now = time.time()
+        self._state.refresh(now)
+        for key in self._state.bindings.take_changed():
+            self._consider(key, now)
+        if now - self._looked >= _LOOK_SECONDS:
+            self._look_around(now)
+        self._metrics.waiting.set(len(self._queue))
+
+    def _look_around(self, now: float) -> None:
+        """Once in a while: who has to go elsewhere, and who may have a place now."""
+        self._looked = now
+        bindings = [each for each in self._state.bindings.all() if each.ours(self._name)]
+        for key in self._troubles.look(bindings, self._state.sites, self._settings, now):
+            self._forced.add(key)
+            self._consider(key, now, at_head=True)
+        sites = self._state.sites
+        rows = list(sites.row_of.values())
+        ready, usable = sites.ready[rows], sites.usable[rows]
+        count = int((ready & usable).sum())
+        if count > self._usable:
+            self._queue.wake_all()
+        self._usable = count
+        self._metrics.sites.labels("usable").set(count)
+        self._metrics.sites.labels("not ready").set(int((~ready).sum()))
+        self._metrics.sites.labels("no summary").set(int((ready & ~usable).sum()))
+
+    def _consider(self, key: str, now: float, *, at_head: bool = False) -> None:
+        binding = self._state.bindings.get(key)
+        if binding is None or not binding.ours(self._name):
+            self._queue.forget(key)
+            self._attempted.pop(key, None)
+            self._release(key)
+            return
+        self._known[key] = binding
+        self._state.note_ready(binding, now)
+        new = self._attempted.get(key) != binding.generation
+        observed = binding.object.status.scheduler_observed_generation == binding.generation
+        if not self._at_home(binding):
+            self._queue.forget(key)
+        elif key in self._forced or (new and (binding.unsettled or not observed)):
+            self._queue.add(Waiting(key, binding.namespace, binding.priority), at_head=at_head)
+
+    def _release(self, key: str) -> None:
+        """The binding is gone, or no longer ours: what was promised to it is given back."""
+        gone = self._known.pop(key, None)
+        if gone is not None:
+            self._state.forget(gone)
+            self._start(self._give_all_back(gone))
+
+    async def _give_all_back(self, gone: Binding) -> None:
+        try:
+            await asyncio.gather(*(self._ledgers.give_back(site, gone.promise_key) for site in gone.current))
+        except ApiError as error:
+            _log.warning("the room promised to %s stays taken until it is old: %s", gone.key, error)
+
+    def _start(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _start_turns(self) -> None:
+        while self._queue.in_flight < _CONCURRENCY:
+            waiting = self._queue.take(time.time())
+            if waiting is None:
+                return
+            self._start(self._turn(waiting))
+
+    async def _turn(self, waiting: Waiting) -> None:
+        started = time.monotonic()
+        outcome = "failed"
+        try:
+            outcome = await self._schedule(waiting.key)
+        except ConflictError:
+            outcome = "conflict"
+            await self._reread(waiting.key)
+        except ApiError as error:
+            _log.warning("%s could not be scheduled: %s", waiting.key, error)
+        except TradewindError as error:
+            _log.warning("%s cannot be scheduled: %s", waiting.key, error)
+        except Exception:  # noqa: BLE001  any defect at all: the other bindings go on
+            _log.exception("%s could not be scheduled", waiting.key)
+        finally:
+            self._queue.done(waiting.key, succeeded=outcome == "placed")
+        self._metrics.decisions.labels(outcome).inc()
+        if outcome == "placed":
+            self._metrics.schedule_seconds.observe(time.monotonic() - started)
+        elif outcome == "conflict":
+            self._queue.add(waiting, at_head=True)
+        elif self._state.bindings.get(waiting.key) is not None:
+            self._queue.add_later(waiting, time.time())
+        self._start_turns()
+
+    async def _reread(self, key: str) -> None:
+        """What the watch has not brought yet."""
+        binding = self._state.bindings.get(key)
+        try:
+            if binding is not None:
+                self._state.bindings.apply(await self._writer.read(binding))
+        except NotFoundError:
+            self._state.bindings.remove(key)
+        except (ApiError, ValueError) as error:
+            _log.warning("%s could not be read: %s", key, error)
+
+    async def _schedule(self, key: str) -> str:
+        binding = self._state.bindings.get(key)
+        if binding is None or not binding.ours(self._name) or not self._at_home(binding):
+            return "placed"
+        forced = key in self._forced
+        self._attempted[key] = binding.generation
+        if not (forced or binding.unsettled):
+            await self._confirm(binding)
+            return "placed"
+        now = time.time()
+        request = self._request(binding, now)
+        decision = await self._decided(request, now)
+        if not decision.placed:
+            if _said(binding) != decision.reason:
+                await self._writer.report(binding, binding.object.metadata, decision)
+            return "unplaced"
+        try:
+            metadata = await self._writer.place(binding, decision)
+        except ApiError:
+            await self._give_back(request, decision, now)
+            raise
+        self._forced.discard(key)
+        self._attempted[key] = metadata.generation
+        await self._writer.report(binding, metadata, decision)
+        for site in binding.current.keys() - decision.division.keys():
+            await self._ledgers.give_back(site, binding.promise_key)
+        return "placed"
+
+    def _request(self, binding: Binding, now: float) -> Request:
+        current = self._troubles.stays(binding, self._state.sites, self._settings, now)
+        return binding.request(
+            current=current,
+            fresh=binding.rescheduled,
+            excluded=self._troubles.excluded(binding.key),
+            quota=self._state.quota_left(binding.namespace),
+        )
+
+    async def _decided(self, request: Request, now: float) -> Decision:
+        """With the room taken. A site that has it no longer shows that in the matrix of the next try."""
+        for _ in range(_TRIES):
+            self._state.refresh(now)
+            started = time.perf_counter()
+            decision = decide(request, self._state.sites, self._policy, now)
+            self._metrics.decision_seconds.observe(time.perf_counter() - started)
+            if not decision.placed or await self._take(request, decision, now):
+                return decision
+            await self._give_back(request, decision, now)
+        return Decision(reason="other schedulers took the room first, several times in a row")
+
+    async def _take(self, request: Request, decision: Decision, now: float) -> bool:
+        async def take(site: str, more: int) -> bool:
+            record = self._state.sites.site(site)
+            if record is None or record.summary is None:
+                return False
+            return await self._ledgers.take(
+                site, record.summary, request.pod, key=request.key, replicas=more, now=now
+            )
+
+        taken = await asyncio.gather(*(take(site, more) for site, more in _added(request, decision).items()))
+        return all(taken)
+
+    async def _give_back(self, request: Request, decision: Decision, now: float) -> None:
+        await asyncio.gather(
+            *(self._ledgers.give_back(site, request.key, now) for site in _added(request, decision))
+        )
+
+    async def _confirm(self, binding: Binding) -> None:
+        """Nothing to decide, but the generation has moved on: graceful eviction waits for our word."""
+        here = Decision(dict(binding.current), binding.object.status.scheduler_observed_affinity_name)
+        await self._writer.report(binding, binding.object.metadata, here)
+
+
+def _added(request: Request, decision: Decision) -> dict[str, int]:
+    more = {site: count - request.current.get(site, 0) for site, count in decision.division.items()}
+    return {site: count for site, count in more.items() if count > 0}
+
+
+def _said(binding: Binding) -> str:
+    conditions = binding.object.status.conditions or ()
+    return next(
+        (each.message for each in conditions if each.type == "Scheduled" and each.status == "False"), ""
+    )

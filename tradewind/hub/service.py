@@ -1,0 +1,157 @@
+"""`tradewind fleet` as a process: watches, the scheduler, probes and metrics."""
+
+import asyncio
+import contextlib
+from collections.abc import Coroutine, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import uvloop
+from fastapi import FastAPI, Response
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+
+from tradewind.config.metrics import ConfigMetrics
+from tradewind.config.settings import Settings
+from tradewind.errors import TradewindError
+from tradewind.fleet.partitions import home_of
+from tradewind.hub.binding_writer import BindingWriter
+from tradewind.hub.ledger_store import LedgerStore
+from tradewind.hub.metrics import FleetMetrics
+from tradewind.hub.presence import Presence
+from tradewind.hub.records import Binding
+from tradewind.hub.scheduler import DEFAULT_NAME, FleetScheduler
+from tradewind.hub.state import FleetState
+from tradewind.kube.access import connect
+from tradewind.kube.client import Client
+from tradewind.kube.writes import ApiWrites
+from tradewind.runtime import identity
+from tradewind.runtime.server import Server, attempt, serve
+from tradewind.version import VERSION
+
+_FILES_INTERVAL_SECONDS = 1.0
+_HOMES_INTERVAL_SECONDS = 0.2
+
+
+@dataclass(frozen=True, kw_only=True)
+class FleetOptions:
+    kubeconfig: Path | None
+    config: Path | None
+    namespace: str
+    probe_host: str
+    probe_port: int
+    scheduler_name: str = DEFAULT_NAME
+    lease_seconds: float = 15.0
+
+
+class FleetService:
+    def __init__(self, options: FleetOptions) -> None:
+        """Raise TradewindError for a configuration or a hub that cannot be used."""
+        connected = connect(options.kubeconfig)
+        if connected is None:
+            raise TradewindError(
+                "no hub: --kubeconfig or KUBECONFIG names Karmada's API server; there is no ~/.kube/config"
+            )
+        self._hub, self._api = connected
+        self._options = options
+        self._registry = CollectorRegistry()
+        self._settings = Settings(options.config, ConfigMetrics(self._registry))
+        self._metrics = FleetMetrics(self._registry)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._changed = asyncio.Event()
+        self._state = FleetState(
+            self._api, options.namespace, self._wake, self._settings.fleet.promise_seconds
+        )
+
+        self._moved = False
+        self._presence = Presence(
+            self._api,
+            options.namespace,
+            identity.identity(),
+            seconds=options.lease_seconds,
+            on_change=self._homes_moved,
+        )
+
+    def _at_home(self, binding: Binding) -> bool:
+        return home_of(binding.partition, self._presence.alive) == self._presence.identity
+
+    def _homes_moved(self) -> None:
+        self._moved = True
+        self._wake()
+
+    def run(self) -> None:
+        """Schedule until SIGINT or SIGTERM; raise TradewindError for a port that cannot be used."""
+        with contextlib.ExitStack() as cleanup:
+            server = Server(self._probes(), self._options.probe_host, self._options.probe_port)
+            cleanup.callback(server.socket.close)
+            uvloop.run(self._run(server))
+
+    async def _run(self, server: Server) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._state.start()
+        self._presence.start()
+        try:
+            async with ApiWrites(self._api) as writes:
+                client = Client(self._api)
+                ledgers = LedgerStore(writes, client, self._state, self._metrics)
+                scheduler = FleetScheduler(
+                    self._state,
+                    ledgers,
+                    BindingWriter(writes, client),
+                    self._metrics,
+                    settings=self._settings.fleet,
+                    name=self._options.scheduler_name,
+                    at_home=self._at_home,
+                )
+                welcome = f"Tradewind schedules the fleet of {self._hub}\n  look  {server.url}/metrics"
+                await serve([server], self._background(scheduler), welcome)
+                await scheduler.close()
+        finally:
+            self._loop = None
+            await asyncio.to_thread(self._presence.stop)
+            await asyncio.to_thread(self._state.stop)
+
+    def _background(self, scheduler: FleetScheduler) -> Iterator[Coroutine[None, None, None]]:
+        yield scheduler.run(self._changed)
+        yield self._follow_files(scheduler)
+        yield self._follow_homes(scheduler)
+
+    async def _follow_homes(self, scheduler: FleetScheduler) -> None:
+        while True:
+            await asyncio.sleep(_HOMES_INTERVAL_SECONDS)
+            if self._moved and self._state.synced:
+                self._moved = False
+                scheduler.reconsider()
+
+    async def _follow_files(self, scheduler: FleetScheduler) -> None:
+        while True:
+            await asyncio.sleep(_FILES_INTERVAL_SECONDS)
+            await attempt(self._settings.refresh, lambda _: None)
+            scheduler.configure(self._settings.fleet)
+
+    def _wake(self) -> None:
+        """From the thread of a watch."""
+        loop = self._loop
+        if loop is not None:
+            with contextlib.suppress(RuntimeError):  # the loop has just ended
+                loop.call_soon_threadsafe(self._changed.set)
+
+    def _probes(self) -> FastAPI:
+        app = FastAPI(title="Tradewind fleet", version=VERSION, docs_url=None, redoc_url=None)
+
+        @app.get("/healthz", summary="Is the process alive?")
+        async def healthz() -> dict[str, str]:
+            return {"status": "ok"}
+
+        @app.get("/readyz", summary="Can it do its work?")
+        async def readyz(response: Response) -> dict[str, str | bool]:
+            if self._state.synced:
+                return {"ready": True, "reason": "clusters, summaries and bindings are known"}
+            response.status_code = 503
+            troubles = [f"{watch.name}: {watch.trouble}" for watch in self._state.watches if watch.trouble]
+            return {"ready": False, "reason": "; ".join(["the first lists are under way", *troubles])}
+
+        @app.get("/metrics", summary="Metrics for Prometheus", response_class=Response)
+        async def metrics() -> Response:
+            return Response(generate_latest(self._registry), media_type=CONTENT_TYPE_LATEST)
+
+        return app

@@ -1,0 +1,157 @@
+"""The routes of the page, for an application behind the guard of explain."""
+
+import asyncio
+from typing import Any
+from urllib.parse import quote
+
+from fastapi import FastAPI, Request, Response
+from markupsafe import Markup
+from starlette.middleware.gzip import GZipMiddleware
+
+from tradewind.explain.decisions import Decisions
+from tradewind.explain.evaluation import evaluate_in
+from tradewind.explain.explanation import Explanation, explain
+from tradewind.explain.origins import with_origins
+from tradewind.page.map import GROUPINGS, node_map
+from tradewind.page.money import Savings
+from tradewind.page.pending import MOST_SHOWN, pending
+from tradewind.page.planned import planner_view
+from tradewind.page.rendering import HEADERS, STATIC, answer, render
+from tradewind.page.stream import KINDS, MOST, stream
+from tradewind.runtime import identity
+from tradewind.runtime.assembly import Assembly
+from tradewind.savings import html
+from tradewind.savings.bill import Bill
+from tradewind.version import VERSION
+
+SAVINGS_FILE = "/savings.html"
+_MOST_LISTED = 300  # nodes that are in a table too
+_SMALL = 1000  # bytes that are not worth packing
+
+
+class Page:
+    """What each address shows."""
+
+    def __init__(self, parts: Assembly, decisions: Decisions) -> None:
+        self._parts = parts
+        self._decisions = decisions
+        self._savings = Savings(parts)
+
+    def nodes(self, by: str, only: str) -> str:
+        by = by if by in GROUPINGS else "zone"
+        snapshot, pods = self._parts.cache.state()
+        bill = Bill(snapshot, self._parts.market.origins)
+        found = node_map(snapshot, bill, planner_view(pods).coming, by=by, only=only)
+        return self._render(
+            "map.html", seconds=10, map=found, by=by, only=only, groupings=[*GROUPINGS], most=_MOST_LISTED
+        )
+
+    def stream(self, kind: str, namespace: str) -> str:
+        kind = kind if kind in KINDS else "all"
+        found = stream(self._decisions, self._parts.cache, kind=kind, namespace=namespace)
+        kinds = {name: words for name, (words, _) in KINDS.items()}
+        return self._render(
+            "decisions.html", seconds=3, stream=found, kind=kind, namespace=namespace, kinds=kinds, most=MOST
+        )
+
+    def pod(self, namespace: str, name: str) -> tuple[str, int]:
+        named = f"{namespace}/{name}"
+        told = self._explained(namespace, name)
+        if told is None:
+            return self._render("unknown.html", seconds=0, named=named), 404
+        return self._render("pod.html", seconds=0, named=named, told=told), 200
+
+    def pending(self) -> str:
+        parts = self._parts
+        snapshot, pods = parts.cache.state()
+        schedulers = frozenset(parts.settings.planner.schedulers)
+        found = pending(snapshot, pods, parts.settings.policy_of, schedulers)
+        return self._render("pending.html", seconds=5, waiting=found, most=MOST_SHOWN)
+
+    def plan(self) -> str:
+        view = planner_view(self._parts.cache.all_pods())
+        return self._render(
+            "plan.html", seconds=5, view=view, namespace=self._parts.namespace, most=MOST_SHOWN
+        )
+
+    async def savings(self) -> str:
+        made, told = await self._savings.newest()
+        shown = Markup(html.content(told))  # noqa: S704  escaped there
+        return self._render("savings.html", seconds=0, made=made, content=shown, trouble=told.trouble)
+
+    async def savings_file(self) -> str:
+        _, told = await self._savings.newest()
+        return html.page(told)
+
+    def _explained(self, namespace: str, name: str) -> Explanation | None:
+        """What was decided; of a pod that nobody asked about here, what would be."""
+        parts, decision = self._parts, self._decisions.find(namespace, name)
+        if decision is not None:
+            known = parts.cache.pods([decision.uid])
+            told = explain(f"{namespace}/{name}", decision, known[0] if known else None)
+        else:
+            snapshot, pods = parts.cache.state()
+            pod = next((each for each in pods if (each.namespace, each.name) == (namespace, name)), None)
+            if pod is None:
+                return None
+            told = evaluate_in(snapshot, pod, parts.settings.policy_of)
+        return with_origins(told, parts.market.origins)
+
+    def _render(self, template: str, *, seconds: int, **shown: Any) -> str:
+        parts = self._parts
+        return render(
+            template,
+            at=template.removesuffix(".html"),
+            seconds=0 if parts.from_file and template != "decisions.html" else seconds,
+            cluster=parts.name,
+            from_file=parts.from_file,
+            replica=identity.identity(),
+            version=VERSION,
+            synced=parts.synced,
+            stale=parts.stale,
+            coverage=parts.market.price_coverage(),
+            path=lambda *names: "/".join(quote(each, safe="") for each in names),
+            **shown,
+        )
+
+
+def add_page(app: FastAPI, parts: Assembly, decisions: Decisions) -> None:
+    """Everything that takes long runs in a thread, so that the port goes on answering."""
+    page = Page(parts, decisions)
+    app.add_middleware(GZipMiddleware, minimum_size=_SMALL)
+
+    @app.get("/", include_in_schema=False)
+    async def nodes(request: Request, by: str = "zone", only: str = "") -> Response:
+        return answer(request, await asyncio.to_thread(page.nodes, by, only))
+
+    @app.get("/decisions", include_in_schema=False)
+    async def decided(request: Request, show: str = "all", namespace: str = "") -> Response:
+        return answer(request, await asyncio.to_thread(page.stream, show, namespace))
+
+    @app.get("/pods/{namespace}/{name}", include_in_schema=False)
+    async def pod(request: Request, namespace: str, name: str) -> Response:
+        return answer(request, *await asyncio.to_thread(page.pod, namespace, name))
+
+    @app.get("/pending", include_in_schema=False)
+    async def waiting(request: Request) -> Response:
+        return answer(request, await asyncio.to_thread(page.pending))
+
+    @app.get("/plan", include_in_schema=False)
+    async def planned(request: Request) -> Response:
+        return answer(request, await asyncio.to_thread(page.plan))
+
+    @app.get("/savings", include_in_schema=False)
+    async def savings(request: Request) -> Response:
+        return answer(request, await page.savings())
+
+    @app.get(SAVINGS_FILE, include_in_schema=False)
+    async def savings_file() -> Response:
+        headers = {**HEADERS, "Content-Security-Policy": html.POLICY}
+        return Response(await page.savings_file(), 200, headers, media_type="text/html; charset=utf-8")
+
+    @app.get("/static/{name}", include_in_schema=False)
+    async def static(name: str) -> Response:
+        if name not in STATIC:
+            return Response("there is no such file\n", 404, HEADERS, media_type="text/plain")
+        kind, text = STATIC[name]
+        return Response(text, 200, HEADERS, media_type=kind)

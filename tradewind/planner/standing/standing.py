@@ -1,0 +1,55 @@
+"""One look at the whole cluster after the other: what is there becomes a network, its solution a guide."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
+
+from scoring.policy import Policy
+from tradewind.cluster.guide import Guide
+from tradewind.cluster.objects import Pod
+from tradewind.cluster.snapshot import Snapshot
+from tradewind.planner.standing.classes import Census
+from tradewind.planner.standing.guidance import Guidance
+from tradewind.planner.standing.kinds import node_kinds
+from tradewind.planner.standing.network import Network, Solution, make_network
+
+# Nodes that the last guide needed are a little cheaper: another role must be worth it.
+_DISCOUNT = 0.3
+# Of the seconds between two solves, in which a count of pods comes to weigh half.
+_HALF_LIFE = 2.0
+# A guide outlives so many solves that bring no other.
+LIVES = 3
+
+
+class Solver(Protocol):
+    def __call__(self, network: Network, seconds: float) -> Solution | None: ...
+
+
+class Solved(NamedTuple):
+    guide: Guide
+    solution: Solution
+
+
+class StandingPlan:
+    """Keeps what the next solve can use again: classes, counts, roles."""
+
+    def __init__(self, seconds: float, solve: Solver) -> None:
+        self._seconds = seconds
+        self._solve = solve
+        self._census = Census(_HALF_LIFE * seconds)
+        self._guidance = Guidance()
+
+    def run(
+        self, snapshot: Snapshot, pods: Sequence[Pod], policy_of: Callable[[Pod], Policy], now: float
+    ) -> Solved | None:
+        """None without nodes, or where the solver has no answer in time; `now` since 1970."""
+        nodes = snapshot.nodes
+        demands = self._census.take(pods, policy_of, now)
+        if not len(nodes):
+            return None
+        kinds = node_kinds(nodes, pods, demands)
+        network = make_network(nodes, kinds, demands, self._guidance.steady(nodes, kinds), _DISCOUNT)
+        solution = self._solve(network, self._seconds)
+        if solution is None:
+            return None
+        guide = self._guidance.guide(nodes, kinds, demands, solution, now=now, seconds=LIVES * self._seconds)
+        return Solved(guide, solution)

@@ -1,0 +1,129 @@
+"""A difference as text and as JSON."""
+
+import json
+from typing import Any
+
+from tradewind.explain.tables import Column, lines
+from tradewind.explain.words import counted, decimals_of
+from tradewind.savings.bill import Money
+from tradewind.savings.difference import Difference, State
+
+_MAX_SHOWN = 30
+
+
+def text(told: Difference) -> str:
+    now, then = told.now, told.then
+    decimals = min(decimals_of(max(now.nodes.hourly or 0.0, then.nodes.hourly or 0.0), 4), 6)
+    rows = [
+        _row("nodes", now.nodes.nodes, then.nodes.nodes),
+        _row("nodes in use", now.used.nodes, then.used.nodes),
+        *_money("dollars an hour", now.nodes, then.nodes, decimals),
+        *_money("of nodes in use", now.used, then.used, decimals),
+        _row("interruptions a month", now.interruptions, then.interruptions, "{:,.2f}"),
+        _row("pods without a place", len(now.unplaced), len(then.unplaced)),
+    ]
+    names, before, after, change = zip(*rows, strict=True)
+    paragraphs = [
+        [
+            *lines(
+                [
+                    Column([""], names),
+                    Column(["NOW"], before, right=True),
+                    Column(["THEN"], after, right=True),
+                    Column(["DIFFERENCE"], change, right=True),
+                ]
+            )
+        ]
+    ]
+    if told.elsewhere:
+        shown = told.elsewhere[:_MAX_SHOWN]
+        columns = [
+            Column(["POD"], [each.pod for each in shown]),
+            Column(["NOW"], [each.now or "-" for each in shown]),
+            Column(["THEN"], [each.then or _without(each.pod, then) for each in shown]),
+        ]
+        paragraphs.append([*lines(columns), *_more(len(told.elsewhere))])
+    else:
+        paragraphs.append(["Every pod is where it was."])
+    new = {
+        pod: reason
+        for pod, reason in then.unplaced.items()
+        if pod not in now.unplaced and pod not in then.pools
+    }
+    if new:
+        reasons = [f"{pod}: {reason}" for pod, reason in sorted(new.items())[:_MAX_SHOWN]]
+        paragraphs.append(["WITHOUT A PLACE", *reasons, *_more(len(new))])
+    paragraphs.append(_notes(told))
+    return "\n\n".join("\n".join(each) for each in paragraphs)
+
+
+def to_json(told: Difference) -> str:
+    def state(each: State) -> dict[str, Any]:
+        return {
+            "nodes": each.nodes.nodes,
+            "hourlyCost": _rounded(each.nodes.hourly),
+            "hourlyCostEstimated": _rounded(None if each.nodes.hourly is None else each.nodes.estimated),
+            "nodesInUse": each.used.nodes,
+            "hourlyCostInUse": _rounded(each.used.hourly),
+            "interruptionsAMonth": _rounded(each.interruptions),
+            "unplaced": dict(each.unplaced),
+            "pools": dict(each.pools),
+            "newNodes": dict(each.new_nodes),
+            "newNodesCost": _rounded(each.new_nodes_cost),
+            "prices": {
+                "nodes": each.coverage.nodes,
+                "known": each.coverage.priced,
+                "estimated": each.coverage.estimated,
+                "unknown": each.coverage.unknown,
+            },
+        }
+
+    elsewhere = {each.pod: {"now": each.now or None, "then": each.then or None} for each in told.elsewhere}
+    document = {
+        "now": state(told.now),
+        "then": state(told.then),
+        "placedAnew": told.anew,
+        "elsewhere": elsewhere,
+    }
+    return json.dumps(document, indent=2)
+
+
+def _row(name: str, now: float, then: float, form: str = "{:,}") -> tuple[str, str, str, str]:
+    change = form.format(abs(then - now))
+    sign = "" if change == form.format(0 if isinstance(now, int) else 0.0) else "+" if then > now else "-"
+    return name, form.format(now), form.format(then), f"{sign}{change}"
+
+
+def _money(name: str, now: Money, then: Money, decimals: int) -> list[tuple[str, str, str, str]]:
+    """No row where either side has no price: a difference to nothing is none."""
+    if now.hourly is None or then.hourly is None:
+        return []
+    return [_row(name, now.hourly, then.hourly, f"${{:,.{decimals}f}}")]
+
+
+def _without(pod: str, then: State) -> str:
+    if pod in then.pools:
+        return f"a new node of pool {then.pools[pod]}"
+    return "no place" if pod in then.unplaced else "-"
+
+
+def _notes(told: Difference) -> list[str]:
+    then = told.then
+    notes = []
+    if told.anew:
+        notes.append("All pods whose place is the scheduler's choice alone were placed anew on both sides.")
+    for pool, count in then.new_nodes.items():
+        notes.append(f"Pool {pool} would grow by {counted(count, 'node')}.")
+    if then.new_nodes:
+        notes.append(f"New nodes cost ${then.new_nodes_cost:,.4f}/h, which is not in the sums above.")
+    before, after = str(told.now.coverage), str(then.coverage)
+    return [*notes, *([after] if before == after else [f"Now: {before}", f"Then: {after}"])]
+
+
+def _more(total: int) -> list[str]:
+    left = total - _MAX_SHOWN
+    return [f"... and {left:,} more; -o json has them all"] if left > 0 else []
+
+
+def _rounded(amount: float | None) -> float | None:
+    return None if amount is None else round(amount, 6)

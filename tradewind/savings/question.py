@@ -1,0 +1,20 @@
+"""What is asked of a forecast, from the parts that every command is made of."""
+
+from tradewind.planner.keepers import Keeper, Limits
+from tradewind.runtime.assembly import Assembly
+from tradewind.savings.bill import Bill
+from tradewind.savings.forecast import Question
+
+
+def asked(parts: Assembly, moved: frozenset[Keeper] = frozenset()) -> Question:
+    """About the cluster as it is now; `moved` are kinds of pods that no caution keeps where they are."""
+    snapshot, pods = parts.cache.state()
+    return Question(
+        snapshot=snapshot,
+        pods=pods,
+        budgets=parts.cache.budgets(),
+        policy_of=parts.settings.policy_of,
+        bill=Bill(snapshot, parts.market.origins),
+        coverage=parts.market.price_coverage(),
+        limits=Limits(moved, frozenset(parts.settings.planner.schedulers)),
+    )

@@ -1,0 +1,148 @@
+"""A forecast as text, Markdown and JSON."""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from tradewind.explain.tables import Column, lines
+from tradewind.planner.drains import DrainSet
+from tradewind.savings.bill import Money
+from tradewind.savings.forecast import Forecast
+from tradewind.savings.words import Words, some
+
+_MAX_SETS = 20  # drain sets that a table names
+
+
+def text(told: Forecast) -> str:
+    words = Words(told)
+    paragraphs: list[list[str]] = [[words.headline(), *(f"  {part}" for part in words.parts())]]
+    if told.drains.sets:
+        shown = told.drains.sets[:_MAX_SETS]
+        columns = [Column(["EMPTIED"], [each.node for each in shown])]
+        if told.now.hourly is not None:
+            columns.append(Column(["PRICE"], [_price(words, each) for each in shown], right=True))
+        columns.append(Column(["ITS PODS GO TO"], [_targets(each) for each in shown]))
+        paragraphs.append([*lines(columns), *_more(told)])
+    bounds = words.bounds()
+    if bounds:
+        paragraphs.append([bounds])
+    if told.remains:
+        paragraphs.append(["WHAT KEEPS THE REST", *(words.remains(each) for each in told.remains)])
+    paragraphs.append([*filter(None, [words.waiting(), words.risk()]), *words.sources()])
+    return "\n\n".join("\n".join(each) for each in paragraphs)
+
+
+def markdown(told: Forecast) -> str:
+    words = Words(told)
+    rows = [("now", told.now), ("with Tradewind", told.after), ("saved", told.saved)]
+    heads = "| | nodes |" + (" dollars an hour | of it estimated |" if told.now.hourly is not None else "")
+    rule = "|---|--:|" + ("--:|--:|" if told.now.hourly is not None else "")
+    table = [heads, rule, *(f"| {name} | {_row(words, money)} |" for name, money in rows)]
+    parts = [f"- {part}" for part in words.parts()]
+    blocks = [
+        [f"**{_escape(words.headline())}**"],
+        table,
+        parts,
+        [_escape(words.bounds())],
+        ["What keeps the rest:", "", *(f"- {_escape(words.remains(each))}" for each in told.remains)]
+        if told.remains
+        else [],
+        [*filter(None, [words.waiting(), words.risk()]), *map(_escape, words.sources())],
+    ]
+    return "\n\n".join("\n".join(block) for block in blocks if any(block))
+
+
+def to_json(told: Forecast) -> str:
+    return json.dumps(as_data(told), indent=2)
+
+
+def as_data(told: Forecast) -> dict[str, Any]:
+    words = Words(told)
+    coverage = told.coverage
+    return {
+        "now": _data(told.now),
+        "after": _data(told.after),
+        "saved": _data(told.saved),
+        "emptied": [
+            {
+                "node": each.node,
+                "hourlyCost": _rounded(told.bill.of([each.node]).hourly),
+                "priceFrom": str(told.bill.prices[each.node].origin),
+                "moves": {str(move.pod): move.target for move in each.moves},
+            }
+            for each in told.drains.sets
+        ],
+        "empty": list(told.drains.empty),
+        "stay": [
+            {
+                "by": str(each.by),
+                "nodes": list(each.nodes),
+                **{key: value for key, value in _data(each.money).items() if key != "nodes"},
+                "pods": list(each.pods),
+                "moreIfMoved": None if each.lifted is None else _data(each.lifted),
+                "text": words.remains(each),
+            }
+            for each in told.remains
+        ],
+        "lowerBound": {
+            "withinLimits": _rounded(told.bounds.within_limits),
+            "everyPodMoved": _rounded(told.bounds.all_moved),
+            "unit": "nodes" if told.now.hourly is None else "dollars an hour",
+        },
+        "placements": dict(told.placed),
+        "unplaced": dict(told.unplaced),
+        "interruptionsAMonth": {
+            "now": _rounded(told.interruptions.now),
+            "after": _rounded(told.interruptions.after),
+        },
+        "prices": {
+            "nodes": coverage.nodes,
+            "known": coverage.priced,
+            "estimated": coverage.estimated,
+            "unknown": coverage.unknown,
+            "sources": {str(origin): count for origin, count in coverage.by_source.items() if count},
+        },
+        "disruptionBudgets": told.budgets,
+    }
+
+
+def _data(money: Money) -> dict[str, Any]:
+    return {
+        "nodes": money.nodes,
+        "hourlyCost": _rounded(money.hourly),
+        "hourlyCostEstimated": _rounded(None if money.hourly is None else money.estimated),
+        "nodesWithoutPrice": money.nodes if money.hourly is None else money.unpriced,
+    }
+
+
+def _rounded(amount: float | None) -> float | None:
+    return None if amount is None else round(amount, 6)
+
+
+def _price(words: Words, each: DrainSet) -> str:
+    price = words.told.bill.of([each.node])
+    if price.unpriced or price.hourly is None:
+        return "unknown"
+    return words.amount(price.hourly) + (" estimated" if price.estimated else "")
+
+
+def _targets(each: DrainSet) -> str:
+    if not each.moves:
+        return "(only waiting pods were planned there)"
+    return some([f"{move.pod} to {move.target}" for move in each.moves])
+
+
+def _more(told: Forecast) -> Iterable[str]:
+    left = len(told.drains.sets) - _MAX_SETS
+    return [f"... and {left:,} more; -o json has them all"] if left > 0 else []
+
+
+def _row(words: Words, money: Money) -> str:
+    if money.hourly is None:
+        return f"{money.nodes:,}"
+    return f"{money.nodes:,} | {words.amount(money.hourly)} | {words.amount(money.estimated)}"
+
+
+def _escape(line: str) -> str:
+    """Names of pods and nodes are no markup."""
+    return "".join(f"\\{letter}" if letter in "\\`*_[]<>|" else letter for letter in line)

@@ -1,0 +1,140 @@
+"""A forecast in sentences: the same ones in a terminal, in Markdown and on the page."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from tradewind.explain.words import counted, decimals_of
+from tradewind.savings.bill import Money
+from tradewind.savings.forecast import Forecast, Remains
+
+_ROUNDING = 1e-6
+_MAX_NAMED = 3
+_FEW_DOLLARS = 100  # below, cents are worth showing
+
+
+@dataclass(frozen=True, eq=False)
+class Words:
+    told: Forecast
+
+    @property
+    def decimals(self) -> int:
+        """The same for all amounts, so that a reader can add them up."""
+        return min(decimals_of(self.told.now.hourly or 0.0, 4), 6)
+
+    def amount(self, hourly: float) -> str:
+        return f"${hourly:,.{self.decimals}f}/h"
+
+    def money(self, money: Money) -> str:
+        """Dollars, or nodes where there are no prices."""
+        return counted(money.nodes, "node") if money.hourly is None else self.amount(money.hourly)
+
+    @property
+    def share(self) -> str:
+        """Of the bill that is saved; of the nodes where there are no prices."""
+        now, saved = self.told.now, self.told.saved
+        total = now.nodes if now.hourly is None else now.hourly
+        part = saved.nodes if saved.hourly is None else saved.hourly
+        return f"{100 * part / total:.0f} %" if total else "0 %"
+
+    def headline(self) -> str:
+        now, after, saved = self.told.now, self.told.after, self.told.saved
+        if now.hourly is None:
+            fewer = f"{counted(saved.nodes, 'node')} fewer" if saved.nodes else "none fewer"
+            return (
+                f"{counted(now.nodes, 'node')} now, {after.nodes:,} with Tradewind: {fewer} ({self.share})."
+            )
+        head = f"{_cost(now)} {self.money(now)}{self.caveat(now)} now."
+        if not saved.nodes:
+            return f"{head} Tradewind finds none of them to save."
+        return (
+            f"{head} With Tradewind {_cost(after)} {self.money(after)}: "
+            f"{self.money(saved)}{self.caveat(saved)} less ({self.share}), {monthly(saved)} a month."
+        )
+
+    def parts(self) -> Iterator[str]:
+        """Of what is saved."""
+        told = self.told
+        if told.emptied.nodes:
+            they = "it" if told.emptied.nodes == 1 else "them"
+            yield (
+                f"{self._prefix(told.emptied)}{counted(told.emptied.nodes, 'node')} emptied by moving "
+                f"{counted(told.moved, 'pod')} from {they} to nodes that stay"
+            )
+        if told.empty.nodes:
+            yield (
+                f"{self._prefix(told.empty)}{counted(told.empty.nodes, 'node')} empty already, "
+                "which the plan does not need"
+            )
+
+    def bounds(self) -> str:
+        """Empty where there is nothing to say."""
+        told, bounds = self.told, self.told.bounds
+        if bounds.all_moved is None:
+            return ""
+        if told.now.hourly is None:
+            fewest = math.ceil(bounds.all_moved - _ROUNDING)
+            return f"No placement of these pods needs fewer than {counted(fewest, 'node')}."
+        text = f"No placement of these pods on these nodes can cost less than {self.amount(bounds.all_moved)}"
+        if bounds.within_limits is not None and bounds.within_limits > bounds.all_moved + _ROUNDING:
+            text += f", nor less than {self.amount(bounds.within_limits)} while the pods named below stay"
+        return f"{text}."
+
+    def remains(self, each: Remains) -> str:
+        text = f"{self._prefix(each.money)}{counted(each.money.nodes, 'node')} {each.sentence}"
+        if each.pods:
+            text += f" ({some(each.pods)})"
+        lifted = each.lifted
+        if lifted is not None and lifted.nodes and (lifted.hourly is None or lifted.hourly > _ROUNDING):
+            text += f"; with --move {each.by} {self.money(lifted)} more could be saved"
+        return text
+
+    def waiting(self) -> str:
+        told = self.told
+        waiting = len(told.placed) + len(told.unplaced)
+        if not waiting:
+            return ""
+        rest = f"; {len(told.unplaced):,} would not" if told.unplaced else ""
+        return f"{len(told.placed):,} of {counted(waiting, 'waiting pod')} would have a place{rest}."
+
+    def risk(self) -> str:
+        now, after = self.told.interruptions
+        if round(now, 2) == round(after, 2):
+            return f"Interruptions to expect stay at {now:.2f} pods a month."
+        return f"Interruptions to expect go from {now:.2f} to {after:.2f} pods a month."
+
+    def sources(self) -> list[str]:
+        """What the figures rest on."""
+        told = [str(self.told.coverage)]
+        if not self.told.budgets:
+            told.append(
+                "No PodDisruptionBudget was seen. If the cluster has some, get them too: "
+                "kubectl get nodes,pods,namespaces,pdb -A -o json."
+            )
+        return told
+
+    def _prefix(self, money: Money) -> str:
+        return "" if money.hourly is None else f"{self.amount(money.hourly)}{self.caveat(money)}: "
+
+    def caveat(self, money: Money) -> str:
+        """In brackets after the amount: what of it is an estimate, and what is not in it."""
+        notes = []
+        if money.estimated > _ROUNDING:
+            notes.append(f"{self.amount(money.estimated)} of it estimated")
+        if money.unpriced:
+            notes.append(f"{counted(money.unpriced, 'node')} without a price not in it")
+        return f" ({', '.join(notes)})" if notes else ""
+
+
+def _cost(money: Money) -> str:
+    return f"{counted(money.nodes, 'node')} {'costs' if money.nodes == 1 else 'cost'}"
+
+
+def monthly(money: Money) -> str:
+    amount = money.monthly or 0.0
+    return f"${amount:,.0f}" if amount >= _FEW_DOLLARS else f"${amount:,.2f}"
+
+
+def some(names: Sequence[str]) -> str:
+    more = len(names) - _MAX_NAMED
+    return ", ".join(names[:_MAX_NAMED]) + (f" and {more:,} more" if more > 0 else "")
