@@ -48,7 +48,7 @@ class ConfigMap:
         return found.data or {}
 
     def write(self, data: Mapping[str, str]) -> None:
-        """Raise ConflictError if it is no longer as it was last read or written, ApiError for other failures."""
+        """Raise ConflictError if it is not as it was last read or written, ApiError for other failures."""
         body = {"metadata": {"name": self._name, "resourceVersion": self._version}, "data": data}
         if self._version is None:
             written = self._client.create(self._path, body)
