@@ -53,6 +53,7 @@ _CONFLICTS = [
     (["explain", "a/b", "--server", "x", "--config", "y"], "--config and --node go with --cluster"),
     (["explain", "a/b", "--kubeconfig", "x", "--node", "y"], "--config and --node go with --cluster"),
     (["savings", "--cluster", "-", "--config", "-"], "standard input can be read once only"),
+    (["rebalance", "--cluster", "-", "--config", "-"], "standard input can be read once only"),
     (["what-if", "--cluster", "x", "--kubeconfig", "y"], "--cluster and --kubeconfig do not go together"),
     (["what-if", "--config", "-", "--config-now", "-"], "standard input can be read once only"),
     (["release", "--namespace", "shop"], "--namespace is that of the Lease, for --if-stale"),
@@ -67,6 +68,7 @@ _SOCIABLE = {
     "explain": "--help --json",
     "plan": "--help -o --seconds",
     "savings": "--help -o --seconds --move",
+    "rebalance": "--help -o --seconds --move",
     "what-if": "--help -o --seconds --without --lost-zone --price --rate --scale",
     "planner": "--help --kubeconfig --namespace --probe-host --probe-port --protect-floor --learn "
     "--lease-seconds --evict --hub-kubeconfig --hub-namespace --log-format --log-level",

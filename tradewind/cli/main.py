@@ -20,6 +20,7 @@ COMMANDS = {
     "explain": "say why a pod is where it is, or why it is nowhere",
     "plan": "place all waiting pods of a cluster file together",
     "savings": "say what the nodes cost, and what they would cost with Tradewind",
+    "rebalance": "say which running pods to move so that nodes become empty, and what blocks the rest",
     "what-if": "say what another configuration, price or number of replicas would change",
     "planner": "plan for the waiting pods of a live cluster",
     "fleet": "schedule a fleet of clusters, beside Karmada",

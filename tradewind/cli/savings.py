@@ -2,6 +2,8 @@
 
 import argparse
 import sys
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from tradewind.cli.arguments import input_file, positive_seconds, refuse_stdin_twice
 from tradewind.cli.progress import progress
@@ -12,7 +14,7 @@ from tradewind.planner.worker import Worker
 from tradewind.runtime.assembly import Assembly
 from tradewind.runtime.source import from_file
 from tradewind.savings import html, report
-from tradewind.savings.forecast import Forecast, forecast
+from tradewind.savings.forecast import Forecast, Question, forecast
 from tradewind.savings.question import asked
 
 _SECONDS = 5.0
@@ -20,6 +22,12 @@ _SHOWN = {"table": report.text, "json": report.to_json, "md": report.markdown, "
 
 
 def add(command: argparse.ArgumentParser) -> None:
+    add_question(command, [*_SHOWN])
+    command.set_defaults(run=run)
+
+
+def add_question(command: argparse.ArgumentParser, outputs: Sequence[str]) -> None:
+    """What every command about a forecast takes."""
     argument = command.add_argument
     argument(
         "--cluster",
@@ -29,7 +37,7 @@ def add(command: argparse.ArgumentParser) -> None:
         help="the output of 'kubectl get nodes,pods,namespaces,pdb -A -o json' (or yaml), - for stdin",
     )
     argument("--config", type=input_file, metavar="FILE", help="the TradewindConfiguration to use")
-    argument("-o", "--output", choices=[*_SHOWN], default="table")
+    argument("-o", "--output", choices=outputs, default="table")
     argument(
         "--move",
         action="append",
@@ -44,10 +52,19 @@ def add(command: argparse.ArgumentParser) -> None:
         metavar="N",
         help="time limit of the plan for waiting pods, and of each lower bound (default: %(default)g)",
     )
-    command.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> None:
+    print(_SHOWN[options.output](answer(options).told))
+
+
+class Answer(NamedTuple):
+    parts: Assembly
+    question: Question
+    told: Forecast
+
+
+def answer(options: argparse.Namespace) -> Answer:
     refuse_stdin_twice(options.cluster, options.config)
     parts = Assembly(from_file(options.cluster), options.config)
     with parts.started():
@@ -63,7 +80,7 @@ def run(options: argparse.Namespace) -> None:
     finally:
         worker.close()
     _warn(told)
-    print(_SHOWN[options.output](told))
+    return Answer(parts, question, told)
 
 
 def _warn(told: Forecast) -> None:

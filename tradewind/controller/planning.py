@@ -8,7 +8,6 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import NamedTuple
 
 import msgspec
@@ -132,7 +131,7 @@ class Planning:
         in_flight = self._in_flight(unbound, settings, now)
         grounded = [pod for pod in unbound if pod.uid not in in_flight]
         waiting = selection.waiting(grounded, settings.schedulers, now, nominated=settings.nominate)
-        waited = {pod.uid: waited_seconds(pod, now) for pod in waiting}
+        waited = {pod.uid: selection.waited_seconds(pod, now) for pod in waiting}
         waiting = [pod for pod in waiting if self._ready(pod) or waited[pod.uid] > _READY_SECONDS]
         if not (news or any(pod.uid not in self._unplaced for pod in waiting)):
             overdue = _overdue(waiting, waited, settings)
@@ -255,14 +254,6 @@ def _orders(result: PlanResult, this: _Round) -> Orders:
 def _overdue(pods: Sequence[Pod], waited: Mapping[str, float], settings: PlannerSettings) -> list[Pod]:
     """Only pods that are held can be ungated."""
     return [pod for pod in selection.overdue(pods, waited, settings.hold_seconds) if pod.gates]
-
-
-def waited_seconds(pod: Pod, now: float) -> float:
-    """By the API server's clock at its creation: any replica comes to the same."""
-    try:
-        return max(now - datetime.fromisoformat(pod.created).timestamp(), 0.0)
-    except ValueError:
-        return 0.0
 
 
 def _on_node(order: Order) -> Pod:

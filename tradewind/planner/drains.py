@@ -152,6 +152,8 @@ class _Cluster:
             own = keepers.of_node(node, leaving=leaves)
             if own is not None and own not in limits.overruled:
                 self.kept[node.name] = Kept(own, ())
+            elif node.name in limits.nodes:
+                self.kept[node.name] = Kept(Keeper.COOLING, ())
             elif node.name in keeping:
                 first = min((keeper for keeper, _ in keeping[node.name]), key=list(Keeper).index)
                 named = tuple(str(pod) for keeper, pod in keeping[node.name] if keeper is first)
@@ -182,16 +184,25 @@ def _carried_out(
     done: list[DrainSet] = []
     after: dict[str, str] = {}
     for each in proposed:
-        trial = snapshot.without(move.pod for move in each.moves)
-        for move in each.moves:
-            waiting = msgspec.structs.replace(move.pod, node_name="")
-            nodes = trial.nodes.take(np.array([trial.row_of[move.target]]))
-            rules = Group([waiting], policy_of(waiting), hints.NONE).filters()
-            if not all(rule.feasible(waiting, nodes).all() for rule in rules):
-                break
-            trial = trial.with_pods([msgspec.structs.replace(move.pod, node_name=move.target)])
-        else:
-            snapshot = trial
+        moved = carried_out(snapshot, each.moves, policy_of)
+        if moved is not None:
+            snapshot = moved
             done.append(each)
             after |= {move.pod.uid: move.target for move in each.moves}
     return done, after
+
+
+def carried_out(snapshot: Snapshot, moves: Sequence[Move], policy_of: PolicyOf) -> Snapshot | None:
+    """The cluster after these moves; None where a rule does not accept one of them."""
+    snapshot = snapshot.without(move.pod for move in moves)
+    for move in moves:
+        waiting = msgspec.structs.replace(move.pod, node_name="")
+        row = snapshot.row_of.get(move.target)
+        if row is None:
+            return None
+        nodes = snapshot.nodes.take(np.array([row]))
+        rules = Group([waiting], policy_of(waiting), hints.NONE).filters()
+        if not all(rule.feasible(waiting, nodes).all() for rule in rules):
+            return None
+        snapshot = snapshot.with_pods([msgspec.structs.replace(move.pod, node_name=move.target)])
+    return snapshot

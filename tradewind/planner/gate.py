@@ -1,5 +1,7 @@
 """The scheduling gate that holds a pod until it is planned."""
 
+from collections.abc import Mapping
+
 from tradewind.cluster.objects import ANNOTATION_PREFIX, Pod
 
 GATE = ANNOTATION_PREFIX + "planning"
@@ -11,3 +13,14 @@ GATES = frozenset({GATE, OLD_GATE})
 def held(pod: Pod) -> bool:
     """Whether we hold the pod, and nobody else does."""
     return bool(pod.gates) and GATES.issuperset(pod.gates)
+
+
+_LABELS = (ANNOTATION_PREFIX + "hold", ANNOTATION_PREFIX + "plan")
+_OPT_OUTS = (ANNOTATION_PREFIX + "hold", ANNOTATION_PREFIX + "plan-hold")
+
+
+def holds(namespace_labels: Mapping[str, str], pod_annotations: Mapping[str, str]) -> bool:
+    """Whether a new pod like this would be held, as the component `hold` decides."""
+    return any(namespace_labels.get(key) == "enabled" for key in _LABELS) and not any(
+        pod_annotations.get(key) == "false" for key in _OPT_OUTS
+    )

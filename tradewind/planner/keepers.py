@@ -1,7 +1,7 @@
 """Why a running pod is not moved, or a node not emptied: what was asked for, and what would be lost."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -35,6 +35,10 @@ class Keeper(StrEnum):
     LOCAL_STORAGE = "local-storage"
     CLAIM = "volume-claim"
     SINGLE = "single-replica"
+    NOT_HELD = "not-held"
+    CRITICAL = "critical"
+    YOUNG = "young"
+    COOLING = "cool-down"
 
 
 SENTENCES: Mapping[Keeper, str] = {
@@ -53,6 +57,10 @@ SENTENCES: Mapping[Keeper, str] = {
     Keeper.LOCAL_STORAGE: "kept by pods with local storage",
     Keeper.CLAIM: "kept by pods with volume claims, whose volumes may not follow",
     Keeper.SINGLE: "kept by workloads with a single replica",
+    Keeper.NOT_HELD: "kept by pods of namespaces that are not held",
+    Keeper.CRITICAL: "kept by critical pods, which are not moved for money",
+    Keeper.YOUNG: "kept by pods that are too young to be moved",
+    Keeper.COOLING: "cooling down, or kept by pods that were moved already",
 }
 """What to say of nodes."""
 
@@ -74,6 +82,8 @@ class Limits:
 
     overruled: frozenset[Keeper] = frozenset()
     schedulers: frozenset[str] = field(default=frozenset({DEFAULT_SCHEDULER, "tradewind"}))
+    nodes: frozenset[str] = frozenset()  # that cool down
+    also: Callable[[Pod], Keeper | None] = lambda _: None  # rules of live moves, which no file is asked for
 
 
 class Keepers:
@@ -119,6 +129,8 @@ class Keepers:
             found.append(Keeper.TIED)
         if group_of(pod) in self._followed:
             found.append(Keeper.FOLLOWED)
+        if (further := self._limits.also(pod)) is not None:
+            found.append(further)
         return (keeper for keeper in found if keeper not in self._limits.overruled)
 
 

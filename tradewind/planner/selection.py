@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import NamedTuple
 
 import msgspec
@@ -102,6 +103,19 @@ def favour(
 def overdue(pods: Sequence[Pod], waited: Mapping[str, float], hold_seconds: float) -> list[Pod]:
     """Those that were held as long as may be; of a gang all, as soon as one was."""
     return [pod for unit in _units(pods, waited) if unit.waited >= hold_seconds for pod in unit.pods]
+
+
+def waited_seconds(pod: Pod, now: float) -> float:
+    """By the API server's clock at its creation: any replica comes to the same."""
+    return max(now - (created_at(pod) or now), 0.0)
+
+
+def created_at(pod: Pod) -> float:
+    """Seconds since 1970; 0 where that cannot be read."""
+    try:
+        return datetime.fromisoformat(pod.created).timestamp()
+    except ValueError:
+        return 0.0
 
 
 def _flying(pod: Pod, now: float, *, nominated: bool) -> plan_annotation.PlanAnnotation | None:

@@ -1,7 +1,7 @@
 """The key `planner` of the configuration: when a batch is closed, how long for, and who gets what of it."""
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 from pydantic.alias_generators import to_camel
@@ -97,6 +97,87 @@ class GangSettings(_Settings):
     )
 
 
+Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
+DAYS: tuple[Day, ...] = get_args(Day)
+Clock = Annotated[str, Field(pattern=r"^([01]\d|2[0-3]):[0-5]\d$")]
+
+
+class MoveBudget(_Settings):
+    """Evictions within any hour, whoever led."""
+
+    evictions: int = Field(default=20, ge=0, le=100_000, description="an hour, of all pods")
+    per_workload: int = Field(default=2, ge=0, le=100_000, description="an hour, of one workload")
+    per_namespace: int = Field(default=10, ge=0, le=100_000, description="an hour, of one namespace")
+
+
+class MoveWindow(_Settings):
+    """When pods may be moved; past midnight where it ends before it starts."""
+
+    days: tuple[Day, ...] = Field(default=DAYS, min_length=1, description="on which it starts")
+    start: Clock = Field(description="HH:MM, UTC")
+    end: Clock = Field(description="HH:MM, UTC")
+
+    @model_validator(mode="after")
+    def _lasts(self) -> Self:
+        if self.start == self.end:
+            raise ValueError("a window that ends when it starts; leave it out for any time")
+        return self
+
+
+class MoveSettings(_Settings):
+    """Within which running pods are moved, so that nodes become empty."""
+
+    mode: Literal["off", "advise", "act"] = Field(
+        default="off", description="advise: say what would pay; act: evict, in held namespaces alone"
+    )
+    every_seconds: Seconds = Field(default=60.0, description="between two looks at the cluster")
+    budget: MoveBudget = MoveBudget()
+    windows: tuple[MoveWindow, ...] = Field(default=(), description="in which pods are moved; none: always")
+    min_age_seconds: float = Field(
+        default=600.0, ge=0, le=31_536_000, description="of a pod that is moved", allow_inf_nan=False
+    )
+    pod_cooldown_seconds: float = Field(
+        default=3600.0, ge=0, le=31_536_000, description="of what was moved", allow_inf_nan=False
+    )
+    node_cooldown_seconds: float = Field(
+        default=1800.0,
+        ge=0,
+        le=31_536_000,
+        allow_inf_nan=False,
+        description="of a node after its pods were moved, or that was given up",
+    )
+    move: tuple[Literal["job", "local-storage", "volume-claim", "single-replica"], ...] = Field(
+        default=(), description="such pods too, which otherwise keep their nodes"
+    )
+    max_priority: int = Field(default=999, description="of pods that are moved to save money")
+    min_dollars: float = Field(
+        default=0.01,
+        ge=0,
+        le=1e6,
+        allow_inf_nan=False,
+        description="that emptying a node saves in the horizon",
+    )
+    horizon_hours: float = Field(
+        default=1.0, gt=0, le=8760, allow_inf_nan=False, description="for which a node stays away"
+    )
+    min_balance: float = Field(
+        default=0.5,
+        ge=0,
+        le=1000,
+        allow_inf_nan=False,
+        description="share of the bill that is saved, over the share of pods that are moved",
+    )
+    place_seconds: Seconds = Field(
+        default=20.0, description="for each replacement to be on its node; then the set is given up"
+    )
+
+    @field_validator("mode", mode="before")
+    @classmethod
+    def _unquoted(cls, mode: object) -> object:
+        """YAML reads a bare off as false."""
+        return "off" if mode is False else mode
+
+
 class PlannerSettings(_Settings):
     enabled: bool = Field(default=True, description="false: every pod that is held is ungated at once")
     schedulers: tuple[str, ...] = Field(
@@ -120,6 +201,7 @@ class PlannerSettings(_Settings):
         description="of room that later pods may need, in shares of the node's price",
     )
     gangs: GangSettings = GangSettings()
+    moves: MoveSettings = MoveSettings()
     pools: tuple[PoolTemplate, ...] = ()
 
     @field_validator("pools")

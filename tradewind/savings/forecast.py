@@ -5,7 +5,7 @@ add up to what is paid now, and no saving is larger than the bill.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import msgspec
@@ -193,7 +193,7 @@ def _lifted(question: Question, planned: _Planned, keeper: Keeper, saved: Money)
     if keeper not in CAUTIONS or len(question.pods) > _MAX_PODS_LIFTED:
         return None
     limits = question.limits
-    bolder = planned.drains(Limits(limits.overruled | {keeper}, limits.schedulers))
+    bolder = planned.drains(replace(limits, overruled=limits.overruled | {keeper}))
     more = question.bill.of(each.node for each in bolder.sets)
     hourly = None
     if more.hourly is not None and saved.hourly is not None:

@@ -10,19 +10,19 @@ from tradewind.savings.bill import Money
 from tradewind.savings.forecast import Forecast
 from tradewind.savings.words import Words, some
 
-_MAX_SETS = 20  # drain sets that a table names
+MAX_SETS = 20  # drain sets that a table names
 
 
 def text(told: Forecast) -> str:
     words = Words(told)
     paragraphs: list[list[str]] = [[words.headline(), *(f"  {part}" for part in words.parts())]]
     if told.drains.sets:
-        shown = told.drains.sets[:_MAX_SETS]
+        shown = told.drains.sets[:MAX_SETS]
         columns = [Column(["EMPTIED"], [each.node for each in shown])]
         if told.now.hourly is not None:
-            columns.append(Column(["PRICE"], [_price(words, each) for each in shown], right=True))
+            columns.append(Column(["PRICE"], [price(words, each) for each in shown], right=True))
         columns.append(Column(["ITS PODS GO TO"], [_targets(each) for each in shown]))
-        paragraphs.append([*lines(columns), *_more(told)])
+        paragraphs.append([*lines(columns), *more(told)])
     bounds = words.bounds()
     if bounds:
         paragraphs.append([bounds])
@@ -119,7 +119,7 @@ def _rounded(amount: float | None) -> float | None:
     return None if amount is None else round(amount, 6)
 
 
-def _price(words: Words, each: DrainSet) -> str:
+def price(words: Words, each: DrainSet) -> str:
     price = words.told.bill.of([each.node])
     if price.unpriced or price.hourly is None:
         return "unknown"
@@ -132,8 +132,8 @@ def _targets(each: DrainSet) -> str:
     return some([f"{move.pod} to {move.target}" for move in each.moves])
 
 
-def _more(told: Forecast) -> Iterable[str]:
-    left = len(told.drains.sets) - _MAX_SETS
+def more(told: Forecast) -> Iterable[str]:
+    left = len(told.drains.sets) - MAX_SETS
     return [f"... and {left:,} more; -o json has them all"] if left > 0 else []
 
 

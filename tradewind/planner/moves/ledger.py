@@ -1,0 +1,83 @@
+"""What was evicted, and when: the memory behind budgets and cool-downs, whoever leads.
+
+Evictions are booked before the first of a set, all at once, and are as new as now while the set is under way:
+a leader that is killed in between leaves a booking that is too large, never one that is too small.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from tradewind.cluster.objects import Pod
+from tradewind.planner.selection import created_at
+from tradewind.planner.settings import MoveBudget, MoveSettings
+
+HOUR_SECONDS = 3600.0
+
+
+class Eviction(msgspec.Struct, frozen=True):
+    at: float  # seconds since 1970
+    uid: str
+    namespace: str
+    workload: str
+    owner: str  # UID of the controller
+
+
+class Ledger(msgspec.Struct, frozen=True):
+    evictions: tuple[Eviction, ...] = ()
+    under_way: tuple[Eviction, ...] = ()  # of the set that was begun
+    node: str = ""  # of that set
+    nodes: Mapping[str, float] = {}  # when the pods of a node were moved, or that was given up
+
+    def trouble(self, wanted: Sequence[Pod], budget: MoveBudget, now: float) -> str:
+        """Which limit an hour these evictions would exceed; empty where none."""
+        recent = [*self.under_way, *(each for each in self.evictions if now - each.at < HOUR_SECONDS)]
+        spent = Counter(each.workload for each in recent) + Counter(each.workload for each in wanted)
+        if len(recent) + len(wanted) > budget.evictions:
+            return f"more than {budget.evictions} evictions an hour"
+        for pod in wanted:
+            if spent[pod.workload] > budget.per_workload:
+                return f"more than {budget.per_workload} evictions an hour of {pod.workload}"
+        spent = Counter(each.namespace for each in recent) + Counter(each.namespace for each in wanted)
+        for pod in wanted:
+            if spent[pod.namespace] > budget.per_namespace:
+                return f"more than {budget.per_namespace} evictions an hour in namespace {pod.namespace}"
+        return ""
+
+    def cooling(self, pod: Pod, seconds: float, now: float) -> bool:
+        """Whether the pod came after an eviction of its controller's: it may be what was moved."""
+        owner = pod.owner.uid if pod.owner else ""
+        recent = [each.at for each in self.evictions if each.owner == owner and now - each.at < seconds]
+        if owner in {each.owner for each in self.under_way}:
+            return True
+        # Times of creation are whole seconds.
+        return any(created_at(pod) >= int(at) for at in recent)
+
+    def cooling_nodes(self, seconds: float, now: float) -> frozenset[str]:
+        return frozenset(name for name, at in self.nodes.items() if now - at < seconds)
+
+    def begun(self, node: str, pods: Sequence[Pod], now: float) -> "Ledger":
+        booked = tuple(booking(pod, now) for pod in pods)
+        return msgspec.structs.replace(self, under_way=booked, node=node)
+
+    def ended(self, evicted: Mapping[str, float], now: float) -> "Ledger":
+        """`evicted`: which of them, by UID, and when."""
+        done = [msgspec.structs.replace(e, at=evicted[e.uid]) for e in self.under_way if e.uid in evicted]
+        nodes = {**self.nodes, self.node: now} if self.node else self.nodes
+        return Ledger(evictions=(*self.evictions, *done), nodes=nodes)
+
+    def abandoned(self, now: float) -> "Ledger":
+        """What another leader had begun counts as done, as late as it can have been."""
+        return self.ended({each.uid: now for each in self.under_way}, now)
+
+    def trimmed(self, settings: MoveSettings, now: float) -> "Ledger":
+        """Without what no limit asks for any more."""
+        kept = max(HOUR_SECONDS, settings.pod_cooldown_seconds)
+        nodes = {name: at for name, at in self.nodes.items() if now - at < settings.node_cooldown_seconds}
+        evictions = tuple(each for each in self.evictions if now - each.at < kept)
+        return msgspec.structs.replace(self, evictions=evictions, nodes=nodes)
+
+
+def booking(pod: Pod, at: float) -> Eviction:
+    return Eviction(at, pod.uid, pod.namespace, pod.workload, pod.owner.uid if pod.owner else "")

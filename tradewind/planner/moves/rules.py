@@ -1,0 +1,111 @@
+"""Which running pods may be moved, and which drain sets pay."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+import numpy as np
+
+from tradewind.cluster.objects import Namespace, Pod
+from tradewind.cluster.snapshot import Snapshot
+from tradewind.planner import gate
+from tradewind.planner.drains import Drains, DrainSet
+from tradewind.planner.keepers import Keeper, Limits, belongs_to_node
+from tradewind.planner.moves.ledger import Ledger
+from tradewind.planner.selection import waited_seconds
+from tradewind.planner.settings import DAYS, MoveSettings, MoveWindow
+
+
+class Stakes(NamedTuple):
+    """What a set is weighed against."""
+
+    dollars: float  # an hour, of all nodes with a price
+    pods: int  # that could be moved: those that no node has of its own
+
+
+def stakes(snapshot: Snapshot, pods: Iterable[Pod]) -> Stakes:
+    running = sum(bool(pod.node_name) and not (pod.finished or belongs_to_node(pod)) for pod in pods)
+    return Stakes(float(np.nansum(snapshot.nodes.price)), running)
+
+
+@dataclass(frozen=True)
+class Rules:
+    settings: MoveSettings
+    namespaces: Mapping[str, Namespace]
+    ledger: Ledger
+    now: float  # seconds since 1970
+
+    def limits(self, schedulers: Iterable[str]) -> Limits:
+        return Limits(
+            frozenset(Keeper(name) for name in self.settings.move),
+            frozenset(schedulers),
+            self.ledger.cooling_nodes(self.settings.node_cooldown_seconds, self.now),
+            self.keeper,
+        )
+
+    def keeper(self, pod: Pod) -> Keeper | None:
+        """Why the pod stays although nothing else keeps it."""
+        namespace = self.namespaces.get(pod.namespace)
+        if namespace is None or not gate.holds(namespace.labels, pod.annotations):
+            return Keeper.NOT_HELD
+        if pod.priority > self.settings.max_priority:
+            return Keeper.CRITICAL
+        if waited_seconds(pod, self.now) < self.settings.min_age_seconds:
+            return Keeper.YOUNG
+        cooling = self.ledger.cooling(pod, self.settings.pod_cooldown_seconds, self.now)
+        return Keeper.COOLING if cooling else None
+
+    def trouble(self, each: DrainSet, at_stake: Stakes) -> str:
+        """Why the set is not begun now; empty where it may be."""
+        pods = [move.pod for move in each.moves]
+        return (
+            pays_not(each, at_stake, self.settings)
+            or closed(self.settings.windows, self.now)
+            or self.ledger.trouble(pods, self.settings.budget, self.now)
+        )
+
+
+def pays_not(each: DrainSet, at_stake: Stakes, settings: MoveSettings) -> str:
+    """Why emptying the node does not pay; empty where it does."""
+    if math.isnan(each.price):
+        return "its price is not known"
+    saved = each.price * settings.horizon_hours
+    if saved < settings.min_dollars:
+        return f"${saved:.4g} in {settings.horizon_hours:g} h is less than ${settings.min_dollars:g}"
+    balance = balance_of(each, at_stake)
+    if balance < settings.min_balance:
+        return (
+            f"its share of the bill is {balance:.2f} of its share of the pods, below {settings.min_balance:g}"
+        )
+    return ""
+
+
+def balance_of(each: DrainSet, at_stake: Stakes) -> float:
+    """Share of the bill that is saved, over the share of pods that are moved."""
+    if not each.moves:
+        return math.inf
+    if not at_stake.dollars:
+        return 0.0
+    return (each.price / at_stake.dollars) / (len(each.moves) / max(at_stake.pods, 1))
+
+
+def closed(windows: Sequence[MoveWindow], now: float) -> str:
+    if not windows or any(_in(window, datetime.fromtimestamp(now, UTC)) for window in windows):
+        return ""
+    return "no window is open now"
+
+
+def best_first(found: Drains, at_stake: Stakes) -> list[DrainSet]:
+    """Sets that move pods, by what they save for each move."""
+    moving = [each for each in found.sets if each.moves and not math.isnan(each.price)]
+    return sorted(moving, key=lambda each: -balance_of(each, at_stake))
+
+
+def _in(window: MoveWindow, now: datetime) -> bool:
+    clock = f"{now:%H:%M}"
+    if window.start < window.end:
+        return window.start <= clock < window.end and DAYS[now.weekday()] in window.days
+    began = now if clock >= window.start else now - timedelta(days=1)
+    return (clock >= window.start or clock < window.end) and DAYS[began.weekday()] in window.days

@@ -1,0 +1,79 @@
+"""A forecast as moves: in which order, for how much, and which of them the planner would make by itself."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from tradewind.explain.tables import Column, lines
+from tradewind.explain.words import counted
+from tradewind.planner.drains import DrainSet
+from tradewind.planner.keepers import SENTENCES
+from tradewind.planner.moves.rules import Rules, Stakes, balance_of
+from tradewind.savings import report
+from tradewind.savings.forecast import Forecast
+from tradewind.savings.words import Words
+
+
+def text(told: Forecast, rules: Rules, at_stake: Stakes) -> str:
+    words = Words(told)
+    paragraphs = [[words.headline(), *(f"  {part}" for part in words.parts())]]
+    if told.drains.sets:
+        paragraphs.append(list(_table(words, rules, at_stake)))
+    if told.remains:
+        paragraphs.append(["WHAT KEEPS THE REST", *(words.remains(each) for each in told.remains)])
+    paragraphs.append([_mode(rules), *words.sources()])
+    return "\n\n".join("\n".join(each) for each in paragraphs)
+
+
+def to_json(told: Forecast, rules: Rules, at_stake: Stakes) -> str:
+    return json.dumps(as_data(told, rules, at_stake), indent=2)
+
+
+def as_data(told: Forecast, rules: Rules, at_stake: Stakes) -> dict[str, Any]:
+    """What `savings` says, with the planner's own view of each set."""
+    data = report.as_data(told)
+    for row, each in zip(data["emptied"], told.drains.sets, strict=True):
+        why = blocked(each, rules, at_stake)
+        balance = balance_of(each, at_stake)
+        row["balance"] = round(balance, 3) if 0 <= balance < float("inf") else None
+        row["act"], row["reason"] = not why, why
+    data["mode"] = rules.settings.mode
+    return data
+
+
+def blocked(each: DrainSet, rules: Rules, at_stake: Stakes) -> str:
+    """Why the planner would not make these moves, even if it were to act; empty where it would."""
+    for move in each.moves:
+        keeper = rules.keeper(move.pod)
+        if keeper is not None:
+            return f"{SENTENCES[keeper]} ({move.pod})"
+    return rules.trouble(each, at_stake)
+
+
+def _table(words: Words, rules: Rules, at_stake: Stakes) -> Iterator[str]:
+    nodes, prices, pods, targets, verdicts = [], [], [], [], []
+    for each in words.told.drains.sets[: report.MAX_SETS]:
+        blank = [""] * max(len(each.moves) - 1, 0)
+        nodes += [each.node, *blank]
+        prices += [report.price(words, each), *blank]
+        pods += [str(move.pod) for move in each.moves] or ["(only waiting pods were planned there)"]
+        targets += [move.target for move in each.moves] or [""]
+        why = blocked(each, rules, at_stake)
+        verdicts += [f"no: {why}" if why else "yes", *blank]
+    columns = [Column(["EMPTY"], nodes)]
+    if words.told.now.hourly is not None:
+        columns.append(Column(["SAVES"], prices, right=True))
+    columns += [Column(["MOVE"], pods), Column(["TO"], targets), Column(["BY THE PLANNER"], verdicts)]
+    yield from lines(columns)
+    yield from report.more(words.told)
+
+
+def _mode(rules: Rules) -> str:
+    settings = rules.settings
+    if settings.mode == "off":
+        return "planner.moves.mode is off: the planner moves nothing by itself."
+    budget = f"at most {counted(settings.budget.evictions, 'eviction')} an hour"
+    return {
+        "advise": "planner.moves.mode is advise: the planner says so, and moves nothing.",
+        "act": f"planner.moves.mode is act: the planner moves them by itself, {budget}.",
+    }[settings.mode]
