@@ -2,12 +2,17 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from bench import planner_cases
 from bench.churn import fluid, scenario
+from bench.churn.in_tree_scores import extender_scores, plugin_scores
 from bench.churn.ledger import Stay, account
-from bench.churn.scenario import Arrival, PricedNode
+from bench.churn.scenario import Arrival, PricedNode, Scenario, Vanishing
+from bench.churn.simulation import simulate
+from bench.churn.ways import WAYS, Way
+from tests.builders import cluster_of, node, pod
 
 _GIB = 2**30
 _SPOT = PricedNode(
@@ -65,6 +70,36 @@ def test_what_a_replay_adds_up() -> None:
     assert done.waits == [1.0, 1.0, 2.0, 8.0]
     assert done.zone_kept == 0.5
     assert (done.unplaced, done.lives) == (1, 5)
+
+
+def test_kube_schedulers_own_scores() -> None:
+    nodes = [node("small").cpu(4).memory("4Gi"), node("large").cpu(8).memory("16Gi")]
+    asking = pod("p").requests(cpu=2, memory="2Gi").build()
+    # half of both resources: 50 + 100; a quarter and an eighth: 81.25 + 100 - 6.25
+    seen = cluster_of(nodes, []).nodes
+    assert plugin_scores(asking, seen).tolist() == pytest.approx([150.0, 175.0])
+    # a taint that the pod would rather avoid is worth 3 x 100
+    tainted = cluster_of([nodes[0], nodes[1].taint("slow", "PreferNoSchedule")], []).nodes
+    assert plugin_scores(asking, tainted).tolist() == pytest.approx([150.0, -125.0])
+    # the best node's 10 is worth ten plugins' 100 at weight 10
+    assert extender_scores(np.array([1.0, 3.0, 2.0]), 10).tolist() == [0.0, 1000.0, 500.0]
+
+
+_BALANCED = [way for way in WAYS if way.name.endswith("balanced")]
+
+
+@pytest.mark.parametrize("way", _BALANCED, ids=[way.name for way in _BALANCED])
+def test_a_simulated_hour(way: Way) -> None:
+    """A critical pod, and a batch pod whose node is taken away for two seconds: Tradewind puts it on spot."""
+    batch = replace(_PLAIN, name="b", kind="batch")
+    taken = Vanishing(at=4.2, node="spot", back_at=6.2)
+    drawn = Scenario(seed=0, nodes=[_SPOT, _DURABLE], arrivals=[_CRITICAL, batch], vanishings=[taken])
+    done = simulate(drawn, way, 10.0)
+    assert (done.unplaced, done.lives) == (0, 3)
+    assert done.interrupted == {"batch": 1}
+    assert done.critical_on_spot == 0
+    # Bound at 0.5 and, again, at 4.5: the durable node for 9.5 s, the spot node for 3.7 s.
+    assert done.dollars == pytest.approx((9.5 * 3 + 3.7 * 1) / 10)
 
 
 @pytest.mark.skipif(planner_cases.data_directory() is None, reason="needs the public data of $TRADEWIND_DATA")

@@ -1,8 +1,10 @@
-"""`python -m bench.churn`: the table of promises."""
+"""`python -m bench.churn`: the table of promises, simulated or on the real kube-scheduler."""
 
 import argparse
 import sys
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from itertools import repeat
 from pathlib import Path
 
 import msgspec
@@ -10,21 +12,17 @@ import msgspec
 from bench import planner_cases
 from bench.churn import fluid, scenario
 from bench.churn.ledger import Account
-from bench.churn.replay import Way, measure
+from bench.churn.replay import measure
+from bench.churn.simulation import simulate
+from bench.churn.ways import WAYS, Way
 from bench.goals import markdown
 from e2e import binaries
 
-_PRESETS = ("balanced", "cost", "availability")
-WAYS = (
-    Way(name="kube-scheduler"),
-    *(Way(name=f"scores, {preset}", settings={"preset": preset}) for preset in _PRESETS),
-    *(Way(name=f"planned, {preset}", settings={"preset": preset}, planned=True) for preset in _PRESETS),
-)
+_KINDS = ("critical", "batch", "plain")
 _HEAD = [
     "",
     "dollars / bound",
-    "critical interrupted",
-    "others interrupted",
+    *(f"{kind} interrupted" for kind in _KINDS),
     "critical on spot",
     "wait p50, p99",
     "zone kept",
@@ -34,40 +32,56 @@ _HEAD = [
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m bench.churn", description=__doc__)
-    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
-    parser.add_argument("--seconds", type=float, default=scenario.SECONDS)
-    parser.add_argument("--ways", nargs="+", choices=[way.name for way in WAYS], metavar="WAY")
-    parser.add_argument("--output", type=Path, metavar="FILE", help="all figures, as JSON")
-    options = parser.parse_args(arguments)
+    options = _parser().parse_args(arguments)
     data = planner_cases.data_directory()
     if data is None:
         print("The replay draws from the public data of $TRADEWIND_DATA, which is not there.")
         return 1
-    binaries.find()
+    if options.real:
+        binaries.find()
     drawn = [scenario.draw(data, seed, options.seconds) for seed in options.seeds]
-    bounds = [fluid.bound(each, options.seconds) for each in drawn]
-    for each, dollars in zip(drawn, bounds, strict=True):
-        print(
-            f"seed {each.seed}: {len(each.arrivals)} pods, {len(each.vanishings)} nodes vanish,"
-            f" fluid bound ${dollars:.3f} an hour",
-            flush=True,
-        )
-    rows = []
-    found: dict[str, list[Account]] = {}
-    for way in WAYS:
-        if options.ways and way.name not in options.ways:
-            continue
-        accounts = [measure(each, way, options.seconds) for each in drawn]
-        found[way.name] = accounts
-        rows.append(_row(way.name, accounts, bounds))
-        print("  ".join(rows[-1]), flush=True)
-    print(markdown([_HEAD, *rows], {0}))
+    with ProcessPoolExecutor(options.jobs) as pool:
+        bounds = list(pool.map(fluid.bound, drawn, repeat(options.seconds)))
+        for each, dollars in zip(drawn, bounds, strict=True):
+            print(
+                f"seed {each.seed}: {len(each.arrivals)} pods, {len(each.vanishings)} nodes vanish,"
+                f" fluid bound ${dollars:.3f} an hour",
+                flush=True,
+            )
+        found: dict[str, list[Account]] = {}
+        for way in _ways(options.ways, real=options.real):
+            ways, seconds = repeat(way), repeat(options.seconds)
+            play = (
+                map(measure, drawn, ways, seconds)
+                if options.real
+                else pool.map(simulate, drawn, ways, seconds)
+            )
+            found[way.name] = list(play)
+            print("  ".join(_row(way.name, found[way.name], bounds)), flush=True)
+    print(markdown([_HEAD, *(_row(name, each, bounds) for name, each in found.items())], {0}))
     if options.output:
         options.output.write_bytes(
             msgspec.json.format(msgspec.json.encode({"bounds": bounds, "ways": found}))
         )
     return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m bench.churn", description=__doc__)
+    parser.add_argument(
+        "--real", action="store_true", help="on the real kube-scheduler, 100 s for each figure"
+    )
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
+    parser.add_argument("--seconds", type=float, default=scenario.SECONDS)
+    parser.add_argument("--ways", nargs="+", choices=[way.name for way in WAYS], metavar="WAY")
+    parser.add_argument("--jobs", type=int, default=2, help="simulations at a time")
+    parser.add_argument("--output", type=Path, metavar="FILE", help="all figures, as JSON")
+    return parser
+
+
+def _ways(names: Sequence[str] | None, *, real: bool) -> list[Way]:
+    """All, or those that are named; a live cluster has no guide yet."""
+    return [way for way in WAYS if (way.name in names if names else not (real and way.guided))]
 
 
 def _row(name: str, accounts: Sequence[Account], bounds: Sequence[float]) -> list[str]:
@@ -76,10 +90,7 @@ def _row(name: str, accounts: Sequence[Account], bounds: Sequence[float]) -> lis
     return [
         name,
         ", ".join(f"{ratio:.2f}" for ratio in ratios),
-        ", ".join(str(each.interrupted.get("critical", 0)) for each in accounts),
-        ", ".join(
-            str(sum(each.interrupted.values()) - each.interrupted.get("critical", 0)) for each in accounts
-        ),
+        *(", ".join(str(each.interrupted.get(kind, 0)) for each in accounts) for kind in _KINDS),
         ", ".join(str(each.critical_on_spot) for each in accounts),
         ", ".join(f"{each.wait(50):.2f} {each.wait(99):.2f}" for each in accounts) + " s",
         ", ".join(f"{each.zone_kept:.0%}" for each in accounts),

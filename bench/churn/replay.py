@@ -7,7 +7,7 @@ import heapq
 import itertools
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,6 +15,7 @@ from typing import Any
 
 from bench.churn.ledger import Account, Stay, account
 from bench.churn.scenario import CRITICAL_PRIORITY, Arrival, PricedNode, Scenario
+from bench.churn.ways import Way
 from e2e import fake, manifests, objects, outcomes, scheduler
 from e2e.api import Api, ApiError
 from e2e.plane import ControlPlane
@@ -25,16 +26,6 @@ _NAMESPACE = "churn"
 _ZONE = "topology.kubernetes.io/zone"
 _PRIORITIES = {"critical": CRITICAL_PRIORITY, "batch": -10}
 _NOT_FOUND = 404
-
-
-@dataclass(frozen=True, kw_only=True)
-class Way:
-    """Who places the pods."""
-
-    name: str
-    settings: Mapping[str, Any] | None = None  # of Tradewind; None: kube-scheduler alone
-    planned: bool = False  # pods are held and planned
-    weight: int = 10  # of the extender
 
 
 def measure(scenario: Scenario, way: Way, seconds: float) -> Account:

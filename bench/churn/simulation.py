@@ -13,12 +13,16 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from bench.churn.in_tree_scores import extender_scores, plugin_scores
 from bench.churn.ledger import Account, Stay, account
 from bench.churn.replay import node_object, pod_object
 from bench.churn.scenario import CRITICAL_PRIORITY, Arrival, Scenario
-from scoring.policy import weighted_sum
+from bench.churn.ways import Way
+from scoring.in_tree import in_tree
+from scoring.policy import Policy
 from tradewind.cluster.cache import Cache
 from tradewind.cluster.objects import Pod, read_node, read_pod
+from tradewind.config import document
 from tradewind.config.classes import Policies
 from tradewind.market.market import Market
 from tradewind.planner.planner import plan
@@ -27,9 +31,27 @@ from tradewind.planner.standing.standing import StandingPlan
 from tradewind.planner.worker import Worker
 
 _PRIORITIES = {"critical": CRITICAL_PRIORITY, "batch": -10}
+_WINDOW_SECONDS = 0.5
+_SOLVE_SECONDS = 5.0  # between two standing plans
 
 Place = Callable[[Cache, Sequence[Pod]], dict[str, str]]
 """The nodes of these waiting pods, by UID."""
+
+
+def simulate(scenario: Scenario, way: Way, seconds: float) -> Account:
+    return Simulation(scenario, _placing(way), _WINDOW_SECONDS).run(seconds)
+
+
+def _placing(way: Way) -> Place:
+    if way.settings is None:
+        return scored(None)
+    head = {"apiVersion": document.DEFAULT.api_version, "kind": document.DEFAULT.kind}
+    settings = document.Document.model_validate({**head, **way.settings})
+    policies = settings.policies()
+    if way.planned:
+        return planned(policies, None, 0.0, settings.planner.rent)
+    scores = scored(policies, way.weight)
+    return guided(scores, policies, _WINDOW_SECONDS, _SOLVE_SECONDS) if way.guided else scores
 
 
 def planned(policies: Policies, worker: Worker | None, seconds: float, rent: float) -> Place:
@@ -40,18 +62,21 @@ def planned(policies: Policies, worker: Worker | None, seconds: float, rent: flo
     return place
 
 
-def scored(policies: Policies) -> Place:
-    """One pod after the other, each to the best of all nodes."""
+def scored(policies: Policies | None, weight: int = 10) -> Place:
+    """One pod after the other to the best of all nodes, by kube-scheduler's own scores and ours."""
 
     def place(cache: Cache, pods: Sequence[Pod]) -> dict[str, str]:
         chosen = {}
-        for pod in pods:
-            nodes, policy = cache.snapshot().nodes, policies.of(pod)
+        for pod in sorted(pods, key=lambda each: -each.priority):
+            nodes = cache.snapshot().nodes
+            policy = policies.of(pod) if policies else Policy(in_tree(()), ())
             rows = np.flatnonzero(policy.filter(pod, nodes).feasible)
             if rows.size:
                 passed = nodes.take(rows)
-                totals = weighted_sum(tuple(policy.terms(pod, passed)), len(passed))
-                name = nodes.cluster.table.nodes[rows[int(np.argmax(totals))]].name
+                scores = plugin_scores(pod, passed)
+                if policies:
+                    scores += extender_scores(policy.total(pod, passed), weight)
+                name = nodes.cluster.table.nodes[rows[int(np.argmax(scores))]].name
                 chosen[pod.uid] = name
                 cache.apply_pod(msgspec.structs.replace(pod, node_name=name))
         return chosen
@@ -59,10 +84,10 @@ def scored(policies: Policies) -> Place:
     return place
 
 
-def guided(policies: Policies, window_seconds: float, solve_seconds: float) -> Place:
-    """Scores with the guide of a standing plan that is solved anew each `solve_seconds` of the simulation."""
+def guided(inner: Place, policies: Policies, window_seconds: float, solve_seconds: float) -> Place:
+    """With the guide of a standing plan that is solved anew each `solve_seconds` of the simulation."""
     plan = StandingPlan(solve_seconds, Programme().solve)
-    inner, windows, solved_at = scored(policies), itertools.count(), -np.inf
+    windows, solved_at = itertools.count(), -np.inf
 
     def place(cache: Cache, pods: Sequence[Pod]) -> dict[str, str]:
         nonlocal solved_at
