@@ -1,6 +1,7 @@
 """A summary says what is there, never more, and whatever else comes is refused with a sentence."""
 
 import json
+import math
 from typing import Any
 
 import msgspec
@@ -9,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.builders import cluster_of, node, pod
-from tests.fleet.cases import NOW, site, summary_of
+from tests.fleet.cases import NOW, nodes, request, site, summary_of
 from tradewind.fleet import ledger as ledgers
+from tradewind.fleet.decision import decide
+from tradewind.fleet.policy import SitePolicy
 from tradewind.fleet.sites import Site, Sites
 from tradewind.fleet.summarise import summarise
 from tradewind.fleet.summary import MAX_ROWS, Place, Summary, SummaryError, encode, read_summary
@@ -108,3 +111,26 @@ def test_any_field_may_hold_anything_and_the_matrix_lives(field: str, value: obj
     sites = Sites([site("other", node("b"))])
     sites.apply(site("s", node("a")))
     sites.apply(Site(name="s", summary=summary))
+
+
+_WHOLE = encode(summary_of("s", [node("a").price(0.1), node("b").cpu("9").taint("gpu")])).encode()
+
+
+@given(st.lists(st.tuples(st.integers(0, len(_WHOLE) - 1), st.binary(max_size=3)), min_size=1, max_size=4))
+def test_a_summary_with_other_bytes_is_refused_or_harms_no_decision(edits: list[tuple[int, bytes]]) -> None:
+    text = _WHOLE
+    for place, put in edits:
+        text = text[:place] + put + text[place + len(put) :]
+    try:
+        summary = read_summary(text, "s")
+    except SummaryError:
+        return
+    sites = Sites([site("whole", *nodes(1)), Site(name="s", summary=summary)])
+    decision = decide(request(4), sites, SitePolicy(), NOW)
+    assert decision.placed
+    assert all(math.isfinite(value) for value in decision.values.values())
+    for name, replicas in decision.division.items():
+        chosen = sites.site(name)
+        assert chosen is not None
+        assert chosen.summary is not None
+        assert replicas <= ledgers.room(chosen.summary, ledgers.EMPTY, request().pod)

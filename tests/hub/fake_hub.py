@@ -83,6 +83,11 @@ class FakeHub:
     def binding(self, name: str, namespace: str = "shop") -> dict[str, Any]:
         return self.objects[f"/apis/work.karmada.io/v1alpha2/namespaces/{namespace}/resourcebindings/{name}"]
 
+    def touch_binding(self, name: str, namespace: str = "shop") -> None:
+        """A new version of what is there."""
+        where = f"/apis/work.karmada.io/v1alpha2/namespaces/{namespace}/resourcebindings/{name}"
+        self._put(where, self.objects[where])
+
     def clusters(self, name: str) -> dict[str, int]:
         return {each["name"]: each["replicas"] for each in self.binding(name)["spec"].get("clusters", [])}
 
@@ -107,10 +112,10 @@ class FakeScheduler:
         self.state = FleetState(ApiClient(Configuration()), NAMESPACE, lambda: None)
         self.metrics = FleetMetrics(CollectorRegistry())
         fake: Any = hub
-        ledgers = LedgerStore(fake, fake, self.state, self.metrics)
+        self.ledgers = LedgerStore(fake, fake, self.state, self.metrics)
         writer = BindingWriter(fake, fake)
         self.scheduler = FleetScheduler(
-            self.state, ledgers, writer, self.metrics, settings=settings or FleetSettings()
+            self.state, self.ledgers, writer, self.metrics, settings=settings or FleetSettings()
         )
 
     def add_site(self, summary: Summary, *, ready: bool = True, version: int = 1) -> None:

@@ -172,3 +172,52 @@ def test_full_sites_are_seen_full_by_a_scheduler_that_starts_later() -> None:
     second.look()
     asyncio.run(second.settle())
     assert hub.clusters("late") == {}
+
+
+def test_replicas_follow_a_price_and_leave_only_when_the_new_ones_are_ready() -> None:
+    """The old site is not dropped: Karmada's graceful eviction keeps it until the new one is healthy."""
+    hub = FakeHub()
+    scheduler = FakeScheduler(hub, FleetSettings(move_gain=0.05, move_seconds=0.001))
+    scheduler.add_site(_summary("a", 1))
+    scheduler.add_site(_summary("b", 1, 0.9))
+    hub.add_binding("web", 3)
+    scheduler.look()
+    asyncio.run(scheduler.settle())
+    assert hub.clusters("web") == {"a": 3}
+    scheduler.add_site(_summary("a", 1, 0.9))
+    scheduler.add_site(_summary("b", 1, 0.1))
+
+    def rounds() -> None:
+        for _ in range(3):
+            scheduler.look()
+            scheduler.scheduler._looked = 0.0
+            asyncio.run(scheduler.settle())
+            time.sleep(0.01)
+
+    rounds()
+    assert hub.clusters("web") == {"a": 3}  # not ready yet: nothing moves that is still on its way
+    hub.binding("web")["status"]["aggregatedStatus"] = [{"clusterName": "a", "status": {"readyReplicas": 3}}]
+    hub.touch_binding("web")
+    rounds()
+    assert hub.clusters("web") == {"b": 3}
+    (task,) = hub.binding("web")["spec"]["gracefulEvictionTasks"]
+    assert (task["fromCluster"], task["replicas"], task["producer"]) == ("a", 3, "tradewind")
+    assert hub.ledger("a").promises == ()
+    assert scheduler.metrics.moves._value.get() == 3
+
+
+def test_without_a_threshold_nothing_moves() -> None:
+    hub = FakeHub()
+    scheduler = FakeScheduler(hub)
+    scheduler.add_site(_summary("a", 1))
+    hub.add_binding("web", 3)
+    scheduler.look()
+    asyncio.run(scheduler.settle())
+    hub.binding("web")["status"]["aggregatedStatus"] = [{"clusterName": "a", "status": {"readyReplicas": 3}}]
+    hub.touch_binding("web")
+    scheduler.add_site(_summary("a", 1, 0.9))
+    scheduler.add_site(_summary("b", 1, 0.1))
+    scheduler.look()
+    scheduler.scheduler._looked = 0.0
+    asyncio.run(scheduler.settle())
+    assert hub.clusters("web") == {"a": 3}

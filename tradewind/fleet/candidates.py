@@ -1,14 +1,30 @@
 """The sites as one request sees them: how many replicas fit, and what they cost there."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scoring.filters.node_affinity import accepted
 from scoring.filters.taints import tolerable
 from tradewind.fleet.request import Request
 from tradewind.fleet.sites import Codes, Floats, Mask, Site, Sites
+
+_OF_REQUEST = ("needs", "_verdicts", "_all_suit")  # the same whichever sites are left
+
+Number = TypeVar("Number", np.float64, np.intp)
+Step = tuple[float, int]  # cost of a replica, and how many have it
+
+
+class Columns(NamedTuple):
+    """(S,) of each site, over its node rows."""
+
+    room: Floats  # replicas that fit
+    cost: Floats  # of the next replica: that of the cheapest row with room; NaN where no price is known
+    rate: Floats  # mean interruption rate of the places
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,14 +38,21 @@ class Candidates:
 
     @classmethod
     def all_of(cls, request: Request, sites: Sites, now: float) -> "Candidates":
-        rows = np.fromiter(sites.row_of.values(), np.intp, len(sites))
-        return cls(request, sites, now, rows)
+        return cls(request, sites, now, sites.rows)
 
     def __len__(self) -> int:
         return self.rows.size
 
     def take(self, mask: Mask) -> "Candidates":
-        return self if mask.all() else Candidates(self.request, self.sites, self.now, self.rows[mask])
+        """What was found out about those that are left is not found out again."""
+        if mask.all():
+            return self
+        taken = Candidates(self.request, self.sites, self.now, self.rows[mask])
+        known = self.__dict__
+        taken.__dict__.update({name: known[name] for name in _OF_REQUEST if name in known})
+        if "columns" in known:
+            taken.__dict__["columns"] = Columns(*(column[mask] for column in self.columns))
+        return taken
 
     def record(self, index: int) -> Site:
         record = self.sites.records[int(self.rows[index])]
@@ -45,6 +68,13 @@ class Candidates:
         return values.take(self.rows, axis=-1)
 
     @cached_property
+    def having(self) -> Mask:
+        """(S,) with replicas of the request: the room that these take is theirs."""
+        row_of = self.sites.row_of
+        have = [row_of[name] for name, count in self.request.current.items() if count > 0 and name in row_of]
+        return np.isin(self.rows, have) if have else np.zeros(len(self), np.bool_)
+
+    @cached_property
     def needs(self) -> list[tuple[int, int]] | None:
         """Row of each resource that one replica takes, and how much; None if no site has one of them."""
         resources = self.sites.resources
@@ -53,24 +83,57 @@ class Candidates:
             return None
         return [(resources[name], amount) for name, amount in asked]
 
+    @property
+    def room(self) -> Floats:
+        return self.columns.room
+
+    @property
+    def cost(self) -> Floats:
+        """A site that has replicas of the request, or is full, costs what it would with room."""
+        return self.columns.cost
+
     @cached_property
-    def row_room(self) -> Floats:
-        """(S, K) replicas that fit on the nodes of each row.
+    def columns(self) -> Columns:
+        rows = slice(len(self)) if self._everything else self.rows
+        row_room = self._row_room(rows)
+        room: Floats = row_room.sum(axis=0)
+        expected = np.einsum("ks,ks->s", _of(self.sites.rate, rows), row_room)
+        rate = np.divide(expected, room, out=np.zeros(room.size), where=room > 0)
+        open_rows = row_room > 0
+        as_if_open = np.flatnonzero(self.having | (room == 0))
+        if as_if_open.size:
+            open_rows[:, as_if_open] = self._suited(self.rows[as_if_open])
+        cost = np.fmin.reduce(np.where(open_rows, self._row_cost(rows), np.inf), axis=0)
+        return Columns(room, np.where(np.isinf(cost), np.nan, cost), rate)
+
+    def _row_room(self, rows: slice | Codes) -> Floats:
+        """(K, n) replicas that fit on the nodes of each row.
 
         Quotients of whole numbers below 2**53 are exact enough for floor: the nearest one below a whole
         number differs from it by more than the rounding.
         """
+        count = _of(self.sites.count, rows)
         if self.needs is None:
-            return np.zeros((len(self), self.sites.count.shape[1]))
+            return np.zeros(count.shape)
         room: Floats | None = None
         for resource, amount in self.needs:
-            fits = self._blocks(self.sites.free[resource]) / amount
+            fits = _of(self.sites.free[resource], rows) / amount
             room = fits if room is None else np.minimum(room, fits, out=room)
-        room = np.ones((len(self), self.sites.count.shape[1])) if room is None else np.floor(room, out=room)
-        room *= self._blocks(self.sites.count)
+        room = np.ones(count.shape) if room is None else np.floor(room, out=room)
+        room *= count
         if not self._all_suit:
-            room *= self._suited
+            room *= self._suited(rows)
         return room
+
+    def _row_cost(self, rows: slice | Codes) -> Floats:
+        """(K, n) dollars an hour for one replica: the node's price times the largest share it takes."""
+        price = _of(self.sites.price, rows)
+        share: Floats = np.zeros(price.shape)
+        for resource, amount in self.needs or ():
+            np.maximum(share, _of(self.sites.per_unit[resource], rows) * amount, out=share)
+        np.minimum(share, 1, out=share)
+        share *= price
+        return share
 
     @cached_property
     def _verdicts(self) -> Mask:
@@ -82,54 +145,26 @@ class Candidates:
     def _all_suit(self) -> bool:
         return bool(self._verdicts.all())
 
-    @cached_property
-    def _suited(self) -> Mask:
-        """(S, K) rows of such nodes."""
-        codes = self.sites.kind.take(self.rows, axis=0)
-        return np.append(self._verdicts, False).take(codes)  # -1, an empty row, finds the last
+    def _suited(self, rows: slice | Codes) -> Mask:
+        """(K, n) rows of such nodes."""
+        return np.append(self._verdicts, False).take(_of(self.sites.kind, rows))  # -1, an empty row: the last
 
-    @cached_property
-    def room(self) -> Floats:
-        """(S,) replicas that fit."""
-        room: Floats = self.row_room.sum(axis=1)
-        return room
-
-    @cached_property
-    def row_cost(self) -> Floats:
-        """(S, K) dollars an hour for one replica: the node's price times the largest share it takes."""
-        share: Floats = np.zeros(self.row_room.shape)
-        for resource, amount in self.needs or ():
-            total = self._blocks(self.sites.allocatable[resource])
-            with np.errstate(divide="ignore"):
-                np.maximum(share, amount / total, out=share)
-        with np.errstate(invalid="ignore"):
-            cost: Floats = self._blocks(self.sites.price) * np.minimum(share, 1)
-        return cost
-
-    @cached_property
-    def cost(self) -> Floats:
-        """(S,) of the next replica: that of the cheapest row with room; NaN where no price is known.
-
-        A full site, which is here because it has replicas, costs what it would with room.
-        """
-        open_rows = self.row_room > 0
-        full = self.room == 0
-        if full.any():
-            open_rows |= self._suited & full[:, np.newaxis]
-        cheapest = np.where(open_rows & ~np.isnan(self.row_cost), self.row_cost, np.inf).min(axis=1)
-        return np.where(np.isinf(cheapest), np.nan, cheapest)
-
-    def curve(self, index: int) -> list[tuple[float, int]]:
-        """One site's rows with room, as (cost of a replica, how many), the cheapest first; NaN comes last."""
-        room, cost = self.row_room[index], self.row_cost[index]
-        rows = np.flatnonzero(room > 0)
-        order = rows[np.argsort(cost[rows], kind="stable")]
-        return [(float(cost[row]), int(room[row])) for row in order]
+    def curves(self, indices: Sequence[int]) -> list[list[Step]]:
+        """Of each of these sites the rows with room, the cheapest first; NaN, an unknown cost, comes last."""
+        rows = self.rows[list(indices)]
+        room, cost = self._row_room(rows).T, self._row_cost(rows).T
+        order = np.argsort(np.where(room > 0, cost, np.nan), axis=1, kind="stable")
+        cost, room = np.take_along_axis(cost, order, 1), np.take_along_axis(room, order, 1)
+        return [
+            [(each, int(count)) for each, count in zip(*both, strict=True) if count > 0]
+            for both in zip(cost.tolist(), room.tolist(), strict=True)
+        ]
 
     @cached_property
     def _everything(self) -> bool:
         """All rows in their order: then a column need not be copied."""
         return bool((self.rows == np.arange(len(self))).all())
 
-    def _blocks(self, values: Floats) -> Floats:
-        return values[: len(self)] if self._everything else values.take(self.rows, axis=0)
+
+def _of(values: NDArray[Number], rows: slice | Codes) -> NDArray[Number]:
+    return values[:, rows] if isinstance(rows, slice) else values.take(rows, axis=1)

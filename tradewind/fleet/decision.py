@@ -70,9 +70,14 @@ def _decide(
             reason=f"{unplaced(len(everywhere), rejections, len(candidates))}, {len(candidates)} {fits}"
         )
     values = {option.name: option.value for option in options}
+    return Decision(division, affinity.affinity_name, _worth(options, division), values)
+
+
+def _worth(options: Sequence[Option], division: Mapping[str, int]) -> float:
+    """The mean over the replicas."""
     count = sum(division.values())
-    mean = sum(values[name] * each for name, each in division.items()) / count if count else 0.0
-    return Decision(division, affinity.affinity_name, mean, values)
+    whole = sum(option.worth(division.get(option.name, 0)) for option in options)
+    return whole / count if count else 0.0
 
 
 def unplaced(count: int, rejections: Sequence[Rejection], left: int = 0) -> str:
@@ -86,14 +91,14 @@ def _options(
 ) -> list[Option]:
     """The best first, and of equals the one with the lower name, so that a decision can be repeated."""
     placement, current = candidates.request.placement, candidates.request.current
-    price = policy.weights.get(Price.name, 0.0), median_of(candidates.cost)
     weights = _static_weights(candidates)
+    chosen = _shortlist(candidates, np.argsort(-totals, kind="stable"))
+    curves = _curves(candidates, chosen, totals, policy.weights.get(Price.name, 0.0))
     options = []
-    for index in _shortlist(candidates, np.argsort(-totals, kind="stable")):
+    for index, curve in zip(chosen, curves, strict=True):
         record = candidates.record(index)
         name = record.name
         room = current.get(name, 0) + (0 if name in kept else int(candidates.room[index]))
-        curve = _curve(candidates, index, float(totals[index]), price)
         groups = {by: record.groups(by) for by in SPREAD_FIELDS}
         weight = room if placement.division == "Dynamic" else int(weights[index])
         options.append(Option(name, room, float(totals[index]), curve, weight, groups))
@@ -132,19 +137,29 @@ def _static_weights(candidates: Candidates) -> Floats:
     return weights if weights.any() else np.ones(len(candidates))
 
 
-def _curve(
-    candidates: Candidates, index: int, total: float, price: tuple[float, float]
-) -> tuple[tuple[float, int], ...]:
-    """The total score again, with the price of the replicas that come later."""
-    weight, median = price
-    steps = candidates.curve(index)
-    if not steps or not weight:
-        return ()
-    costs = np.array([float(candidates.cost[index]), *(cost for cost, _ in steps)])
-    first, *scores = against(median, costs).tolist()
-    return tuple(
-        (total + weight * (score - first), count) for score, (_, count) in zip(scores, steps, strict=True)
-    )
+def _curves(
+    candidates: Candidates, chosen: Sequence[int], totals: Floats, weight: float
+) -> list[tuple[tuple[float, int], ...]]:
+    """The total score again, with the price of the replicas that come later.
+
+    Where a request is decided anew, the first replicas of a site are those that it has.
+    """
+    if not weight or candidates.request.placement.division == "Duplicated":
+        return [()] * len(chosen)
+    median = median_of(candidates.cost)
+    first = against(median, candidates.cost[chosen])
+    request, curves = candidates.request, []
+    for index, before, steps in zip(chosen, first.tolist(), candidates.curves(chosen), strict=True):
+        total = float(totals[index])
+        scores = against(median, np.array([cost for cost, _ in steps])).tolist()
+        curve = [
+            (total + weight * (score - before), count)
+            for score, (_, count) in zip(scores, steps, strict=True)
+        ]
+        if request.fresh and request.current:
+            curve.insert(0, (total, request.current.get(candidates.record(index).name, 0)))
+        curves.append(tuple(curve))
+    return curves
 
 
 _DIVIDERS: Mapping[str, Divide] = {

@@ -32,6 +32,15 @@ class Option:
             taken -= count
         return self.curve[-1][0] if self.curve else self.value
 
+    def worth(self, replicas: int) -> float:
+        """The scores of so many replicas together."""
+        total, left = 0.0, replicas
+        for value, count in self.curve:
+            taken = min(left, count)
+            total += value * taken
+            left -= taken
+        return total + left * self.value_after(replicas)
+
 
 Divide = Callable[[Sequence[Option], int, Sequence[str]], Division | None]
 

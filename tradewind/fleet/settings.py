@@ -55,6 +55,10 @@ class FleetSettings(_Settings):
     failover_seconds: Seconds = Field(default=60.0, description="a site not ready, then its replicas go")
     unplaced_seconds: Seconds = Field(default=60.0, description="replicas without a node, then they go")
     exclude_seconds: Seconds = Field(default=600.0, description="the site that could not place them")
+    move_gain: float | None = Field(
+        default=None, gt=0, le=1, description="of the score, that moves running replicas; unset: none move"
+    )
+    move_seconds: Seconds = Field(default=600.0, description="for which the gain must have lasted")
     tenant_in_flight: int = Field(default=16, ge=1, le=10_000, description="requests of one namespace")
 
     @field_validator("weights")

@@ -1,7 +1,7 @@
 """The matrix of sites: one block of node rows for each, changed in place when a site changes.
 
-Columns are (S, K): S sites, K rows for the site that has most; the rest is empty. So a change of one site
-touches one block, and a request is one pass over everything.
+Columns are (K, S): S sites, K rows for the site that has most; the rest is empty. So a change of one site
+touches one column, and a request is one pass over everything, sites side by side.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -113,6 +113,11 @@ class Sites:
         return self._resource_of
 
     @cached_property
+    def rows(self) -> Codes:
+        """(S,) of the sites that there are."""
+        return np.fromiter(self.row_of.values(), np.intp, len(self))
+
+    @cached_property
     def table(self) -> NodeTable:
         """The sites as if they were nodes, for selectors and tolerations; empty rows too."""
         return NodeTable([_as_node(site) for site in self._records])
@@ -127,6 +132,7 @@ class Sites:
         if row is None:
             row = self._new_row()
             self.row_of[site.name] = row
+            self.__dict__.pop("rows", None)
         before, self._records[row] = self._records[row], site
         if before is None or (before.labels, before.taints) != (site.labels, site.taints):
             self.__dict__.pop("table", None)
@@ -141,13 +147,14 @@ class Sites:
             self._vacant.append(row)
             self._clear(row)
             self.__dict__.pop("table", None)
+            self.__dict__.pop("rows", None)
 
     def _new_row(self) -> int:
         if self._vacant:
             return self._vacant.pop()
         row = len(self._records)
         self._records.append(None)
-        sites, rows = self.count.shape
+        rows, sites = self.count.shape
         if row >= sites:
             self._shape(2 * sites, rows, self.free.shape[0])
         self.__dict__.pop("table", None)
@@ -166,12 +173,12 @@ class Sites:
         self.nodes: Floats = np.zeros(sites)
         self.total_free: Floats = np.zeros((resources, sites))
         self.total: Floats = np.zeros((resources, sites))
-        self.kind: Codes = np.full((sites, rows), -1, np.intp)
-        self.count: Floats = np.zeros((sites, rows))
-        self.price: Floats = np.full((sites, rows), np.nan)
-        self.rate: Floats = np.zeros((sites, rows))
-        self.free: Floats = np.zeros((resources, sites, rows))
-        self.allocatable: Floats = np.zeros((resources, sites, rows))
+        self.kind: Codes = np.full((rows, sites), -1, np.intp)
+        self.count: Floats = np.zeros((rows, sites))
+        self.price: Floats = np.full((rows, sites), np.nan)
+        self.rate: Floats = np.zeros((rows, sites))
+        self.free: Floats = np.zeros((resources, rows, sites))
+        self.per_unit: Floats = np.full((resources, rows, sites), np.inf)  # 1 / allocatable
         for name, array in list(self.__dict__.items()):
             if isinstance(array, np.ndarray) and name in old:
                 before = old[name]
@@ -179,9 +186,10 @@ class Sites:
 
     def _clear(self, row: int) -> None:
         self.usable[row] = self.ready[row] = False
-        self.count[row] = 0
-        self.kind[row] = -1
-        self.free[:, row] = self.allocatable[:, row] = 0
+        self.count[:, row] = 0
+        self.kind[:, row] = -1
+        self.free[:, :, row] = 0
+        self.per_unit[:, :, row] = np.inf
         self.total_free[:, row] = self.total[:, row] = 0
         self.latitude[row] = self.longitude[row] = self.grams[row] = np.nan
 
@@ -213,23 +221,25 @@ class Sites:
         span = slice(len(rooms))
         kinds = [summary.kinds[room.kind] for room in rooms]
         codes = self._codes(summary)
-        self.kind[row, span] = [codes[room.kind] for room in rooms]
-        self.count[row, span] = [room.count for room in rooms]
-        self.price[row, span] = [np.nan if kind.price is None else kind.price for kind in kinds]
-        self.rate[row, span] = [kind.interruption_rate for kind in kinds]
-        self.free[resources, row, span] = np.array([room.free for room in rooms], np.float64).T
-        self.allocatable[resources, row, span] = np.array([kind.allocatable for kind in kinds], np.float64).T
+        self.kind[span, row] = [codes[room.kind] for room in rooms]
+        self.count[span, row] = [room.count for room in rooms]
+        self.price[span, row] = [np.nan if kind.price is None else kind.price for kind in kinds]
+        self.rate[span, row] = [kind.interruption_rate for kind in kinds]
+        self.free[resources, span, row] = np.array([room.free for room in rooms], np.float64).T
+        allocatable = np.array([kind.allocatable for kind in kinds], np.float64).T
+        with np.errstate(divide="ignore"):
+            self.per_unit[resources, span, row] = 1 / allocatable
 
     def _resource_rows(self, summary: Summary) -> list[int]:
         for name in summary.resources:
             self._resource_of.setdefault(name, len(self._resource_of))
         if len(self._resource_of) > self.free.shape[0]:
-            sites, rows = self.count.shape
+            rows, sites = self.count.shape
             self._shape(sites, rows, 2 * len(self._resource_of))
         return [self._resource_of[name] for name in summary.resources]
 
     def _make_room(self, rows: int) -> None:
-        sites, width = self.count.shape
+        width, sites = self.count.shape
         if rows > width:
             self._shape(sites, max(rows, width + width // 2), self.free.shape[0])
 

@@ -1,6 +1,7 @@
 """A decision written: first the clusters, then the status, each with the version that was read."""
 
 import asyncio
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,6 +15,7 @@ from tradewind.hub.wire import BINDINGS, BindingObject, Metadata
 from tradewind.kube.client import Client
 from tradewind.kube.writes import ApiWrites
 
+NOWHERE: Mapping[str, int] = {}
 _TRIES = 5
 _MAX_MESSAGE = 1024
 
@@ -28,14 +30,24 @@ class BindingWriter:
     async def read(self, binding: Binding) -> Binding:
         return binding_of(_decoder.decode(await asyncio.to_thread(self._client.get, _path(binding))))
 
-    async def place(self, binding: Binding, decision: Decision) -> Metadata:
-        """Raise ConflictError where the binding is no longer what was read; gives what it is now."""
+    async def place(
+        self, binding: Binding, decision: Decision, leaving: Mapping[str, int] = NOWHERE
+    ) -> Metadata:
+        """Raise ConflictError where the binding is no longer what was read; gives what it is now.
+
+        Sites that are left by choice keep their replicas until the new ones are ready: Karmada's graceful
+        eviction sees to that.
+        """
         clusters = [_target(name, replicas) for name, replicas in sorted(decision.division.items())]
         metadata = {
             "resourceVersion": binding.version,
             "annotations": {APPLIED_PLACEMENT: bytes(binding.object.spec.placement).decode()},
         }
-        patch = {"metadata": metadata, "spec": {"clusters": clusters}}
+        spec: dict[str, Any] = {"clusters": clusters}
+        if leaving:
+            evicting = binding.object.spec.graceful_eviction_tasks or ()
+            spec["gracefulEvictionTasks"] = [*evicting, *(_eviction(*each) for each in leaving.items())]
+        patch = {"metadata": metadata, "spec": spec}
         answer = await self._writes.patch(_path(binding), patch)
         return written_decoder.decode(answer).metadata
 
@@ -57,6 +69,16 @@ class BindingWriter:
 
 def _path(binding: Binding) -> str:
     return f"{BINDINGS}/namespaces/{binding.namespace}/resourcebindings/{binding.name}"
+
+
+def _eviction(site: str, replicas: int) -> dict[str, Any]:
+    return {
+        "fromCluster": site,
+        "replicas": replicas,
+        "reason": "BetterPlace",
+        "message": "a new decision placed these replicas elsewhere",
+        "producer": "tradewind",
+    }
 
 
 def _target(name: str, replicas: int) -> dict[str, Any]:

@@ -28,6 +28,11 @@ class FleetMetrics:
             "Writes of a ledger that another scheduler came before.",
             registry=registry,
         )
+        self.moves = Counter(
+            "tradewind_fleet_moves",
+            "Replicas that left a site because another was better, or because a new decision was asked for.",
+            registry=registry,
+        )
         self.waiting = Gauge(
             "tradewind_fleet_waiting", "Bindings that wait for a decision.", registry=registry
         )

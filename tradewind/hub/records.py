@@ -228,7 +228,7 @@ class Binding:
         """Raise QuantityError for a request of resources that cannot be read."""
         spec = self.object.spec
         resource = spec.resource
-        evicted = frozenset(task.from_cluster for task in spec.graceful_eviction_tasks or ())
+        evicted = frozenset(str(task.get("fromCluster")) for task in spec.graceful_eviction_tasks or ())
         return Request(
             key=self.promise_key,
             pod=_pod(self.object),

@@ -3,14 +3,16 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 
 from tradewind.errors import ApiError, ConflictError, NotFoundError, TradewindError
-from tradewind.fleet.decision import Decision, decide
+from tradewind.fleet.decision import Decision
 from tradewind.fleet.queue import FairQueue, Waiting
 from tradewind.fleet.request import Request
 from tradewind.fleet.settings import FleetSettings
 from tradewind.hub.binding_writer import BindingWriter
+from tradewind.hub.claims import Claims
+from tradewind.hub.following import Following
 from tradewind.hub.ledger_store import LedgerStore
 from tradewind.hub.metrics import FleetMetrics
 from tradewind.hub.records import Binding
@@ -21,7 +23,6 @@ DEFAULT_NAME = "tradewind"
 _CONCURRENCY = 16
 _TICK_SECONDS = 0.5
 _LOOK_SECONDS = 1.0
-_TRIES = 5  # of one request against ledgers that others change
 
 _log = logging.getLogger(__name__)
 
@@ -41,7 +42,7 @@ class FleetScheduler:
         at_home: Callable[[Binding], bool] = lambda _: True,
     ) -> None:
         self._state = state
-        self._ledgers = ledgers
+        self._claims = Claims(state, ledgers, metrics)
         self._writer = writer
         self._metrics = metrics
         self._settings = settings
@@ -50,6 +51,8 @@ class FleetScheduler:
         self._at_home = at_home
         self._queue = FairQueue(settings.tenant_in_flight)
         self._troubles = Troubles()
+        self._following = Following(lambda binding: self._request(binding, time.time()))
+        self._moving: set[str] = set()  # to be decided anew, because another place is better
         self._attempted: dict[str, int] = {}  # the generation that was looked at last
         self._forced: set[str] = set()  # to be looked at whatever their generation says
         self._known: dict[str, Binding] = {}  # ours, as they were last seen
@@ -106,6 +109,10 @@ class FleetScheduler:
             self._forced.add(key)
             self._consider(key, now, at_head=True)
         sites = self._state.sites
+        at_home = [each for each in bindings if self._at_home(each)]
+        for key in self._following.look(at_home, sites, self._policy, self._settings, now):
+            self._moving.add(key)
+            self._consider(key, now)
         rows = list(sites.row_of.values())
         ready, usable = sites.ready[rows], sites.usable[rows]
         count = int((ready & usable).sum())
@@ -129,7 +136,7 @@ class FleetScheduler:
         observed = binding.object.status.scheduler_observed_generation == binding.generation
         if not self._at_home(binding):
             self._queue.forget(key)
-        elif key in self._forced or (new and (binding.unsettled or not observed)):
+        elif key in self._forced | self._moving or (new and (binding.unsettled or not observed)):
             self._queue.add(Waiting(key, binding.namespace, binding.priority), at_head=at_head)
 
     def _release(self, key: str) -> None:
@@ -137,13 +144,7 @@ class FleetScheduler:
         gone = self._known.pop(key, None)
         if gone is not None:
             self._state.forget(gone)
-            self._start(self._give_all_back(gone))
-
-    async def _give_all_back(self, gone: Binding) -> None:
-        try:
-            await asyncio.gather(*(self._ledgers.give_back(site, gone.promise_key) for site in gone.current))
-        except ApiError as error:
-            _log.warning("the room promised to %s stays taken until it is old: %s", gone.key, error)
+            self._start(self._claims.release(gone))
 
     def _start(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.create_task(work)
@@ -197,66 +198,44 @@ class FleetScheduler:
         binding = self._state.bindings.get(key)
         if binding is None or not binding.ours(self._name) or not self._at_home(binding):
             return "placed"
-        forced = key in self._forced
         self._attempted[key] = binding.generation
-        if not (forced or binding.unsettled):
+        if not (key in self._forced | self._moving or binding.unsettled):
             await self._confirm(binding)
             return "placed"
         now = time.time()
         request = self._request(binding, now)
-        decision = await self._decided(request, now)
+        decision = await self._claims.claim(request, self._policy, now)
         if not decision.placed:
+            self._moving.discard(key)
             if _said(binding) != decision.reason:
                 await self._writer.report(binding, binding.object.metadata, decision)
             return "unplaced"
         try:
-            metadata = await self._writer.place(binding, decision)
+            metadata = await self._writer.place(binding, decision, _moved(request, decision))
         except ApiError:
-            await self._give_back(request, decision, now)
+            await self._claims.give_back(request, decision, now)
             raise
-        self._forced.discard(key)
+        self._note_moved(binding, request, decision)
         self._attempted[key] = metadata.generation
         await self._writer.report(binding, metadata, decision)
-        for site in binding.current.keys() - decision.division.keys():
-            await self._ledgers.give_back(site, binding.promise_key)
+        await self._claims.leave(binding, decision)
         return "placed"
+
+    def _note_moved(self, binding: Binding, request: Request, decision: Decision) -> None:
+        self._forced.discard(binding.key)
+        self._moving.discard(binding.key)
+        leaving = _moved(request, decision)
+        if leaving:
+            self._metrics.moves.inc(sum(leaving.values()))
+            _log.info("%s moves from %s to %s", binding.key, dict(leaving), dict(decision.division))
 
     def _request(self, binding: Binding, now: float) -> Request:
         current = self._troubles.stays(binding, self._state.sites, self._settings, now)
         return binding.request(
             current=current,
-            fresh=binding.rescheduled,
+            fresh=binding.rescheduled or binding.key in self._moving,
             excluded=self._troubles.excluded(binding.key),
             quota=self._state.quota_left(binding.namespace),
-        )
-
-    async def _decided(self, request: Request, now: float) -> Decision:
-        """With the room taken. A site that has it no longer shows that in the matrix of the next try."""
-        for _ in range(_TRIES):
-            self._state.refresh(now)
-            started = time.perf_counter()
-            decision = decide(request, self._state.sites, self._policy, now)
-            self._metrics.decision_seconds.observe(time.perf_counter() - started)
-            if not decision.placed or await self._take(request, decision, now):
-                return decision
-            await self._give_back(request, decision, now)
-        return Decision(reason="other schedulers took the room first, several times in a row")
-
-    async def _take(self, request: Request, decision: Decision, now: float) -> bool:
-        async def take(site: str, more: int) -> bool:
-            record = self._state.sites.site(site)
-            if record is None or record.summary is None:
-                return False
-            return await self._ledgers.take(
-                site, record.summary, request.pod, key=request.key, replicas=more, now=now
-            )
-
-        taken = await asyncio.gather(*(take(site, more) for site, more in _added(request, decision).items()))
-        return all(taken)
-
-    async def _give_back(self, request: Request, decision: Decision, now: float) -> None:
-        await asyncio.gather(
-            *(self._ledgers.give_back(site, request.key, now) for site in _added(request, decision))
         )
 
     async def _confirm(self, binding: Binding) -> None:
@@ -265,9 +244,11 @@ class FleetScheduler:
         await self._writer.report(binding, binding.object.metadata, here)
 
 
-def _added(request: Request, decision: Decision) -> dict[str, int]:
-    more = {site: count - request.current.get(site, 0) for site, count in decision.division.items()}
-    return {site: count for site, count in more.items() if count > 0}
+def _moved(request: Request, decision: Decision) -> Mapping[str, int]:
+    """Replicas that leave a site by choice: it is there, and another is better."""
+    if not request.fresh:
+        return {}
+    return {site: count for site, count in request.current.items() if count and site not in decision.division}
 
 
 def _said(binding: Binding) -> str:

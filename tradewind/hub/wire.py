@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 
 import msgspec
 
@@ -106,10 +107,6 @@ class ObjectReference(msgspec.Struct, rename="camel", gc=False):
     name: str = ""
 
 
-class EvictionTask(msgspec.Struct, rename="camel", gc=False):
-    from_cluster: str = ""
-
-
 class Suspension(msgspec.Struct, gc=False):
     scheduling: bool | None = None
 
@@ -124,7 +121,7 @@ class BindingSpec(msgspec.Struct, rename="camel", gc=False):
     replica_requirements: ReplicaRequirements | None = None
     clusters: tuple[TargetCluster, ...] | None = None
     placement: msgspec.Raw = NULL
-    graceful_eviction_tasks: tuple[EvictionTask, ...] | None = None
+    graceful_eviction_tasks: tuple[dict[str, Any], ...] | None = None  # written back whole
     scheduler_name: str = ""
     reschedule_triggered_at: datetime | None = None
     suspension: Suspension | None = None

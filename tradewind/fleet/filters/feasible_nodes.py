@@ -9,7 +9,10 @@ from tradewind.fleet.sites import Mask
 
 @dataclass(frozen=True)
 class FeasibleNodes:
-    """One of the site's potentially feasible nodes takes a replica whole; the sum over nodes says nothing."""
+    """One of the site's potentially feasible nodes takes a replica whole; the sum over nodes says nothing.
+
+    Where replicas of the request are, there is room for these.
+    """
 
     name: ClassVar[str] = "feasible_nodes"
     reason: ClassVar[str] = "had no node that fits a replica"
@@ -18,4 +21,4 @@ class FeasibleNodes:
     def feasible(self, candidates: Candidates) -> Mask:
         if not candidates.request.replicas:  # no pods at all, as with a ConfigMap
             return np.ones(len(candidates), np.bool_)
-        return candidates.room >= 1
+        return (candidates.room >= 1) | candidates.having
