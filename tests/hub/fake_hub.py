@@ -13,6 +13,7 @@ from tradewind.fleet.settings import FleetSettings
 from tradewind.fleet.sites import Site
 from tradewind.fleet.summary import Summary, encode
 from tradewind.hub.binding_writer import BindingWriter
+from tradewind.hub.homes import HomeView
 from tradewind.hub.ledger_store import LedgerStore
 from tradewind.hub.metrics import FleetMetrics
 from tradewind.hub.records import FLEET_LABEL, SITE_ANNOTATION, Member, binding_of, note_of
@@ -107,7 +108,9 @@ class FakeHub:
 class FakeScheduler:
     """A scheduler whose watches bring something only when `look` is called."""
 
-    def __init__(self, hub: FakeHub, settings: FleetSettings | None = None) -> None:
+    def __init__(
+        self, hub: FakeHub, settings: FleetSettings | None = None, homes: HomeView | None = None
+    ) -> None:
         self.hub = hub
         self.state = FleetState(ApiClient(Configuration()), NAMESPACE, lambda: None)
         self.metrics = FleetMetrics(CollectorRegistry())
@@ -115,7 +118,12 @@ class FakeScheduler:
         self.ledgers = LedgerStore(fake, fake, self.state, self.metrics)
         writer = BindingWriter(fake, fake)
         self.scheduler = FleetScheduler(
-            self.state, self.ledgers, writer, self.metrics, settings=settings or FleetSettings()
+            self.state,
+            self.ledgers,
+            writer,
+            self.metrics,
+            settings=settings or FleetSettings(),
+            homes=homes,
         )
 
     def add_site(self, summary: Summary, *, ready: bool = True, version: int = 1) -> None:

@@ -59,6 +59,9 @@ class FleetSettings(_Settings):
         default=None, gt=0, le=1, description="of the score, that moves running replicas; unset: none move"
     )
     move_seconds: Seconds = Field(default=600.0, description="for which the gain must have lasted")
+    forward_gap: float | None = Field(
+        default=0.05, ge=0, le=1, description="of the score, up to which a scheduler prefers its own sites"
+    )
     tenant_in_flight: int = Field(default=16, ge=1, le=10_000, description="requests of one namespace")
 
     @field_validator("weights")

@@ -10,7 +10,7 @@ import msgspec
 from tradewind.errors import ConflictError
 from tradewind.fleet.decision import Decision
 from tradewind.hub.ledger_store import written_decoder
-from tradewind.hub.records import APPLIED_PLACEMENT, SCHEDULED, Binding, binding_of
+from tradewind.hub.records import APPLIED_PLACEMENT, FORWARDED_ANNOTATION, SCHEDULED, Binding, binding_of
 from tradewind.hub.wire import BINDINGS, BindingObject, Metadata
 from tradewind.kube.client import Client
 from tradewind.kube.writes import ApiWrites
@@ -50,6 +50,14 @@ class BindingWriter:
         patch = {"metadata": metadata, "spec": spec}
         answer = await self._writes.patch(_path(binding), patch)
         return written_decoder.decode(answer).metadata
+
+    async def forward(self, binding: Binding, scheduler: str) -> None:
+        """Raise ConflictError where the binding is no longer what was read."""
+        metadata = {
+            "resourceVersion": binding.version,
+            "annotations": {FORWARDED_ANNOTATION: f"{scheduler}@{binding.generation}"},
+        }
+        await self._writes.patch(_path(binding), {"metadata": metadata})
 
     async def report(self, binding: Binding, now_is: Metadata, decision: Decision) -> None:
         """In the status; another's write in between is read again, and its conditions are carried over."""

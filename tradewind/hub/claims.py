@@ -6,6 +6,7 @@ import time
 
 from tradewind.errors import ApiError
 from tradewind.fleet.decision import Decision, decide
+from tradewind.fleet.forwarding import AtHome, Route, route
 from tradewind.fleet.policy import SitePolicy
 from tradewind.fleet.request import Request
 from tradewind.hub.ledger_store import LedgerStore
@@ -24,21 +25,32 @@ class Claims:
         self._ledgers = ledgers
         self._metrics = metrics
 
-    def decide(self, request: Request, policy: SitePolicy, now: float) -> Decision:
-        """With what the watches have brought; nothing is taken."""
+    def route(
+        self,
+        request: Request,
+        policy: SitePolicy,
+        now: float,
+        at_home: AtHome | None = None,
+        gap: float = 0.0,
+    ) -> Route:
+        """With what the watches have brought; nothing is taken. `at_home` is None where nobody else is."""
         self._state.refresh(now)
         started = time.perf_counter()
-        decision = decide(request, self._state.sites, policy, now)
+        if at_home is None:
+            found = Route(decide(request, self._state.sites, policy, now), policy)
+        else:
+            found = route(request, self._state.sites, policy, now, at_home=at_home, gap=gap)
         self._metrics.decision_seconds.observe(time.perf_counter() - started)
-        return decision
+        return found
 
-    async def claim(self, request: Request, policy: SitePolicy, now: float) -> Decision:
+    async def claim(self, request: Request, first: Route, now: float) -> Decision:
         """A site that no longer has the room shows that in the matrix of the next try."""
+        decision = first.decision
         for _ in range(_TRIES):
-            decision = self.decide(request, policy, now)
             if not decision.placed or await self._take(request, decision, now):
                 return decision
             await self.give_back(request, decision, now)
+            decision = self.route(request, first.policy, now).decision
         return Decision(reason="other schedulers took the room first, several times in a row")
 
     async def _take(self, request: Request, decision: Decision, now: float) -> bool:

@@ -29,6 +29,7 @@ from tradewind.hub.wire import (
 
 FLEET_LABEL = ANNOTATION_PREFIX + "fleet"  # summary or ledger
 SITE_ANNOTATION = ANNOTATION_PREFIX + "site"
+FORWARDED_ANNOTATION = ANNOTATION_PREFIX + "forwarded-to"  # SCHEDULER@GENERATION
 NEAR_ANNOTATION = ANNOTATION_PREFIX + "near"
 APPLIED_PLACEMENT = "policy.karmada.io/applied-placement"
 SCHEDULED = "Scheduled"
@@ -158,6 +159,14 @@ class Binding:
         except QuantityError:
             requests = {}
         return partition_of(self.placement, requests, self.key)
+
+    @property
+    def forwarded_to(self) -> str:
+        """The scheduler that is to give the answer; writing it is one generation more."""
+        text = (self.object.metadata.annotations or {}).get(FORWARDED_ANNOTATION, "")
+        scheduler, _, generation = text.rpartition("@")
+        asked = int(generation) if generation.isdecimal() else -1
+        return scheduler if self.generation in {asked, asked + 1} else ""
 
     @property
     def workload(self) -> str:

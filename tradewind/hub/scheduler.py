@@ -3,16 +3,18 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Coroutine, Mapping
 
 from tradewind.errors import ApiError, ConflictError, NotFoundError, TradewindError
 from tradewind.fleet.decision import Decision
+from tradewind.fleet.forwarding import AtHome, Route
 from tradewind.fleet.queue import FairQueue, Waiting
 from tradewind.fleet.request import Request
 from tradewind.fleet.settings import FleetSettings
 from tradewind.hub.binding_writer import BindingWriter
 from tradewind.hub.claims import Claims
 from tradewind.hub.following import Following
+from tradewind.hub.homes import HomeView
 from tradewind.hub.ledger_store import LedgerStore
 from tradewind.hub.metrics import FleetMetrics
 from tradewind.hub.records import Binding
@@ -39,7 +41,7 @@ class FleetScheduler:
         *,
         settings: FleetSettings,
         name: str = DEFAULT_NAME,
-        at_home: Callable[[Binding], bool] = lambda _: True,
+        homes: HomeView | None = None,
     ) -> None:
         self._state = state
         self._claims = Claims(state, ledgers, metrics)
@@ -48,7 +50,7 @@ class FleetScheduler:
         self._settings = settings
         self._policy = settings.policy()
         self._name = name
-        self._at_home = at_home
+        self._homes = homes or HomeView("", lambda: frozenset({""}))
         self._queue = FairQueue(settings.tenant_in_flight)
         self._troubles = Troubles()
         self._following = Following(lambda binding: self._request(binding, time.time()))
@@ -109,10 +111,11 @@ class FleetScheduler:
             self._forced.add(key)
             self._consider(key, now, at_head=True)
         sites = self._state.sites
-        at_home = [each for each in bindings if self._at_home(each)]
-        for key in self._following.look(at_home, sites, self._policy, self._settings, now):
-            self._moving.add(key)
-            self._consider(key, now)
+        if self._settings.move_gain is not None:
+            at_home = [each for each in bindings if self._homes.at_home(each)]
+            for key in self._following.look(at_home, sites, self._policy, self._settings, now):
+                self._moving.add(key)
+                self._consider(key, now)
         rows = list(sites.row_of.values())
         ready, usable = sites.ready[rows], sites.usable[rows]
         count = int((ready & usable).sum())
@@ -128,15 +131,18 @@ class FleetScheduler:
         if binding is None or not binding.ours(self._name):
             self._queue.forget(key)
             self._attempted.pop(key, None)
+            self._homes.forget(key)
             self._release(key)
             return
         self._known[key] = binding
         self._state.note_ready(binding, now)
+        self._homes.count(binding, now)
         new = self._attempted.get(key) != binding.generation
         observed = binding.object.status.scheduler_observed_generation == binding.generation
-        if not self._at_home(binding):
+        if not self._homes.at_home(binding):
             self._queue.forget(key)
         elif key in self._forced | self._moving or (new and (binding.unsettled or not observed)):
+            at_head = at_head or self._homes.forwarded(binding)
             self._queue.add(Waiting(key, binding.namespace, binding.priority), at_head=at_head)
 
     def _release(self, key: str) -> None:
@@ -173,13 +179,13 @@ class FleetScheduler:
         except Exception:  # noqa: BLE001  any defect at all: the other bindings go on
             _log.exception("%s could not be scheduled", waiting.key)
         finally:
-            self._queue.done(waiting.key, succeeded=outcome == "placed")
+            self._queue.done(waiting.key, succeeded=outcome in {"placed", "forwarded"})
         self._metrics.decisions.labels(outcome).inc()
         if outcome == "placed":
             self._metrics.schedule_seconds.observe(time.monotonic() - started)
         elif outcome == "conflict":
             self._queue.add(waiting, at_head=True)
-        elif self._state.bindings.get(waiting.key) is not None:
+        elif outcome != "forwarded" and self._state.bindings.get(waiting.key) is not None:
             self._queue.add_later(waiting, time.time())
         self._start_turns()
 
@@ -196,7 +202,7 @@ class FleetScheduler:
 
     async def _schedule(self, key: str) -> str:
         binding = self._state.bindings.get(key)
-        if binding is None or not binding.ours(self._name) or not self._at_home(binding):
+        if binding is None or not binding.ours(self._name) or not self._homes.at_home(binding):
             return "placed"
         self._attempted[key] = binding.generation
         if not (key in self._forced | self._moving or binding.unsettled):
@@ -204,7 +210,12 @@ class FleetScheduler:
             return "placed"
         now = time.time()
         request = self._request(binding, now)
-        decision = await self._claims.claim(request, self._policy, now)
+        route = self._route(binding, request, now)
+        if route.to:
+            del self._attempted[key]  # should that one die, it is ours again
+            await self._writer.forward(binding, route.to)
+            return "forwarded"
+        decision = await self._claims.claim(request, route, now)
         if not decision.placed:
             self._moving.discard(key)
             if _said(binding) != decision.reason:
@@ -220,6 +231,14 @@ class FleetScheduler:
         await self._writer.report(binding, metadata, decision)
         await self._claims.leave(binding, decision)
         return "placed"
+
+    def _route(self, binding: Binding, request: Request, now: float) -> Route:
+        """What was forwarded is placed here, wherever it goes; alone there is nobody to forward to."""
+        gap, homes = self._settings.forward_gap, self._homes
+        at_home = None
+        if gap is not None and not homes.alone and not homes.forwarded(binding):
+            at_home = AtHome(homes.home, homes.identity)
+        return self._claims.route(request, self._policy, now, at_home, gap or 0.0)
 
     def _note_moved(self, binding: Binding, request: Request, decision: Decision) -> None:
         self._forced.discard(binding.key)

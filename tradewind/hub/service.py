@@ -13,12 +13,11 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_l
 from tradewind.config.metrics import ConfigMetrics
 from tradewind.config.settings import Settings
 from tradewind.errors import TradewindError
-from tradewind.fleet.partitions import home_of
 from tradewind.hub.binding_writer import BindingWriter
+from tradewind.hub.homes import HomeView, PartitionMapper
 from tradewind.hub.ledger_store import LedgerStore
 from tradewind.hub.metrics import FleetMetrics
 from tradewind.hub.presence import Presence
-from tradewind.hub.records import Binding
 from tradewind.hub.scheduler import DEFAULT_NAME, FleetScheduler
 from tradewind.hub.state import FleetState
 from tradewind.kube.access import connect
@@ -30,6 +29,7 @@ from tradewind.version import VERSION
 
 _FILES_INTERVAL_SECONDS = 1.0
 _HOMES_INTERVAL_SECONDS = 0.2
+_MAP_INTERVAL_SECONDS = 5.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,9 +70,7 @@ class FleetService:
             seconds=options.lease_seconds,
             on_change=self._homes_moved,
         )
-
-    def _at_home(self, binding: Binding) -> bool:
-        return home_of(binding.partition, self._presence.alive) == self._presence.identity
+        self._homes = HomeView(self._presence.identity, lambda: self._presence.alive)
 
     def _homes_moved(self) -> None:
         self._moved = True
@@ -100,20 +98,24 @@ class FleetService:
                     self._metrics,
                     settings=self._settings.fleet,
                     name=self._options.scheduler_name,
-                    at_home=self._at_home,
+                    homes=self._homes,
                 )
                 welcome = f"Tradewind schedules the fleet of {self._hub}\n  look  {server.url}/metrics"
-                await serve([server], self._background(scheduler), welcome)
+                mapper = PartitionMapper(self._homes, writes, client, self._options.namespace)
+                await serve([server], self._background(scheduler, mapper), welcome)
                 await scheduler.close()
         finally:
             self._loop = None
             await asyncio.to_thread(self._presence.stop)
             await asyncio.to_thread(self._state.stop)
 
-    def _background(self, scheduler: FleetScheduler) -> Iterator[Coroutine[None, None, None]]:
+    def _background(
+        self, scheduler: FleetScheduler, mapper: PartitionMapper
+    ) -> Iterator[Coroutine[None, None, None]]:
         yield scheduler.run(self._changed)
         yield self._follow_files(scheduler)
         yield self._follow_homes(scheduler)
+        yield self._map_partitions(mapper)
 
     async def _follow_homes(self, scheduler: FleetScheduler) -> None:
         while True:
@@ -121,6 +123,12 @@ class FleetService:
             if self._moved and self._state.synced:
                 self._moved = False
                 scheduler.reconsider()
+
+    async def _map_partitions(self, mapper: PartitionMapper) -> None:
+        while True:
+            await asyncio.sleep(_MAP_INTERVAL_SECONDS)
+            if self._state.synced and await mapper.run():
+                self._homes_moved()
 
     async def _follow_files(self, scheduler: FleetScheduler) -> None:
         while True:
