@@ -29,7 +29,7 @@ from bench.machine import ProcessorTime
 from bench.runs import Runs
 from tests.synced import wait_synced
 from tradewind.cluster.cache import Cache
-from tradewind.cluster.reflector import Reflector
+from tradewind.cluster.reflector import Reflector, cluster_resources
 from tradewind.kube.watch import Pace
 from tradewind.market.market import Market
 
@@ -116,7 +116,7 @@ def _outcome(what: str, limit: float, pairs: Sequence[tuple[float, float]], unit
 
 def _ours(url: str, page_size: int, cleanup: ExitStack) -> tuple[int, int]:
     cache = Cache(Market().offer_of)
-    reflector = Reflector(ApiClient(_configuration(url)), cache, Pace(page_size=page_size))
+    reflector = Reflector(ApiClient(_configuration(url)), cluster_resources(cache), Pace(page_size=page_size))
     reflector.start()
     cleanup.callback(reflector.stop)
     if not wait_synced(reflector, _LONGEST_SECONDS):

@@ -36,7 +36,7 @@ from scoring.rules import Filter
 from tests.synced import wait_synced
 from tradewind.cluster.cache import Cache
 from tradewind.cluster.objects import read_pod
-from tradewind.cluster.reflector import Reflector
+from tradewind.cluster.reflector import Reflector, cluster_resources
 from tradewind.cluster.snapshot import Nodes
 from tradewind.market.market import Market
 
@@ -153,7 +153,7 @@ def _filled(api: Api, drawn: ClusterObjects) -> Iterator[None]:
 def _nodes(kubeconfig: Path) -> Nodes:
     """What Tradewind sees of the cluster."""
     cache = Cache(Market().offer_of)
-    reflector = Reflector(new_client_from_config(str(kubeconfig)), cache)
+    reflector = Reflector(new_client_from_config(str(kubeconfig)), cluster_resources(cache))
     reflector.start()
     try:
         assert wait_synced(reflector, _SECONDS)

@@ -152,6 +152,7 @@ class Service:
     def _background(self, learning: MarketLearning | None) -> Iterator[Coroutine[None, None, None]]:
         yield self._parts.follow_files(self._refresh_certificates)
         yield self._parts.follow_prices()
+        yield self._parts.follow_guide()
         if learning is not None:
             yield self._learn(learning)
 

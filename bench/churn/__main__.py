@@ -14,7 +14,7 @@ from bench.churn import fluid, scenario
 from bench.churn.ledger import Account
 from bench.churn.replay import measure
 from bench.churn.simulation import simulate
-from bench.churn.ways import WAYS, Way
+from bench.churn.ways import WAYS
 from bench.goals import markdown
 from e2e import binaries
 
@@ -49,7 +49,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 flush=True,
             )
         found: dict[str, list[Account]] = {}
-        for way in _ways(options.ways, real=options.real):
+        for way in WAYS:
+            if options.ways and way.name not in options.ways:
+                continue
             ways, seconds = repeat(way), repeat(options.seconds)
             play = (
                 map(measure, drawn, ways, seconds)
@@ -77,11 +79,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--jobs", type=int, default=2, help="simulations at a time")
     parser.add_argument("--output", type=Path, metavar="FILE", help="all figures, as JSON")
     return parser
-
-
-def _ways(names: Sequence[str] | None, *, real: bool) -> list[Way]:
-    """All, or those that are named; a live cluster has no guide yet."""
-    return [way for way in WAYS if (way.name in names if names else not (real and way.guided))]
 
 
 def _row(name: str, accounts: Sequence[Account], bounds: Sequence[float]) -> list[str]:

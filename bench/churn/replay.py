@@ -51,13 +51,17 @@ def _placing(plane: ControlPlane, api: Api, way: Way) -> Iterator[None]:
     service = Tradewind(plane.workspace, plane.kubeconfig, settings=way.settings)
     entry = scheduler.extender(service.url, weight=way.weight)
     plane.start_scheduler(scheduler.configuration(extenders=[entry]))
-    if way.planned:
+    if way.planned or way.guided:
         fake.create_namespace(api, manifests.NAMESPACE)
+        settings = {**way.settings} if way.planned else {**way.settings, "planner": {"schedulers": []}}
+        planner = Planner(plane.workspace, plane.kubeconfig, settings=settings)
+        planner.wait_leading()
+    if way.planned:
         for obj in manifests.hold(plane):
             api.create(obj)
-        planner = Planner(plane.workspace, plane.kubeconfig, settings=way.settings)
-        planner.wait_leading()
         manifests.wait_holding(api)
+    if way.guided:
+        service.wait_metric("tradewind_guide_followed", 1)
     yield
 
 

@@ -10,7 +10,7 @@ from tests.builders import offer_of
 from tests.cluster.scripted import PATIENCE_SECONDS, ScriptedApi
 from tests.synced import wait_synced
 from tradewind.cluster.cache import Cache
-from tradewind.cluster.reflector import Reflector
+from tradewind.cluster.reflector import Reflector, cluster_resources
 from tradewind.kube.watch import Pace, Watch
 
 # No read ends by itself before the patience of the test does.
@@ -38,7 +38,7 @@ def start(api: ScriptedApi, cache: Cache) -> Iterator[Start]:
     started: list[Reflector] = []
 
     def start(pace: Pace = QUIET, *, synced: bool = True) -> Reflector:
-        reflector = Reflector(ApiClient(Configuration(host=api.url)), cache, pace)
+        reflector = Reflector(ApiClient(Configuration(host=api.url)), cluster_resources(cache), pace)
         started.append(reflector)
         reflector.start()
         assert not synced or wait_synced(reflector, PATIENCE_SECONDS), troubles(reflector)

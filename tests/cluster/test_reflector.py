@@ -27,7 +27,7 @@ from tests.cluster.scripted import (
 from tests.synced import wait_synced
 from tradewind.cluster.cache import Cache
 from tradewind.cluster.objects import Node
-from tradewind.cluster.reflector import Reflector
+from tradewind.cluster.reflector import Reflector, cluster_resources
 
 
 def test_everything_is_listed_and_then_watched(api: ScriptedApi, cache: Cache, start: Start) -> None:
@@ -173,7 +173,7 @@ def test_a_relist_is_seen_all_at_once(api: ScriptedApi) -> None:
     cache = Observed(offer_of)
     lists = [page(node("a"), node("b")), page(node("b").cpu(9), node("c"))]
     api.script("nodes", lists=lists, watches=[refusal(410)])
-    reflector = Reflector(ApiClient(Configuration(host=api.url)), cache, QUIET)
+    reflector = Reflector(ApiClient(Configuration(host=api.url)), cluster_resources(cache), QUIET)
     reflector.start()
     api.wait_for_watch("nodes", 2)
     reflector.stop()
@@ -190,7 +190,7 @@ def test_tokens_are_renewed_for_each_request(api: ScriptedApi, cache: Cache) -> 
 
     configuration.refresh_api_key_hook = renew
     api.script("nodes", watches=[watch(bookmark(2)), watch(bookmark(3))])
-    reflector = Reflector(ApiClient(configuration), cache, QUIET)
+    reflector = Reflector(ApiClient(configuration), cluster_resources(cache), QUIET)
     reflector.start()
     try:
         api.wait_for_watch("nodes", 3)

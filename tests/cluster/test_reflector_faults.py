@@ -40,7 +40,7 @@ from tests.cluster.scripted import (
 from tests.synced import wait_synced
 from tradewind.cluster.cache import Cache
 from tradewind.cluster.objects import Node, node_of, read_node
-from tradewind.cluster.reflector import Reflector
+from tradewind.cluster.reflector import Reflector, cluster_resources
 from tradewind.cluster.snapshot import Offer
 from tradewind.cluster.wire import NodeObject
 from tradewind.errors import ApiError
@@ -209,7 +209,7 @@ def test_a_failure_of_our_own_does_not_end_the_thread(api: ScriptedApi) -> None:
 
     cache = Cache(once_broken)
     api.script("nodes", lists=[page(), page(node("a"))], watches=[watch(event("ADDED", node("a")))])
-    reflector = Reflector(ApiClient(Configuration(host=api.url)), cache, QUIET)
+    reflector = Reflector(ApiClient(Configuration(host=api.url)), cluster_resources(cache), QUIET)
     reflector.start()
     wait_for_nodes(cache, "a")
     reflector.stop()
@@ -243,7 +243,7 @@ def test_trouble_is_over_when_a_watch_is_accepted(api: ScriptedApi, start: Start
 def test_a_server_that_is_not_there_yet(cache: Cache) -> None:
     absent = ScriptedApi()
     absent.close()
-    reflector = Reflector(ApiClient(Configuration(host=absent.url)), cache, QUIET)
+    reflector = Reflector(ApiClient(Configuration(host=absent.url)), cluster_resources(cache), QUIET)
     reflector.start()
     try:
         assert not wait_synced(reflector, 0.2)
@@ -340,7 +340,7 @@ def test_stopping_ends_threads_that_wait_for_the_server(
     if blocked_in == "a list":
         for resource in server.scripts:
             server.script(resource, lists=[nothing_but(Do.HOLD)])
-    reflector = Reflector(ApiClient(configuration), cache, QUIET)
+    reflector = Reflector(ApiClient(configuration), cluster_resources(cache), QUIET)
     reflector.start()
     for resource in server.scripts:
         if blocked_in == "a watch":

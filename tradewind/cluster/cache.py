@@ -136,6 +136,10 @@ class Cache:
             self._changed.wait_for(lambda: self._work != seen, timeout)
             return self._work
 
+    def work(self) -> WorkCounter:
+        """The newest count."""
+        return self._work
+
     def notify(self) -> None:
         """Wake those who wait for work: something outside of the cluster changed what pods may do."""
         with self._changed:
@@ -220,6 +224,11 @@ class Cache:
                 if self._replicas is not None:
                     self._replicas.remove(pod)
                 self._bump()
+
+    def nodes(self, names: Iterable[str]) -> list[Node]:
+        """Those of them that are known."""
+        with self._changed:
+            return [self._nodes[name] for name in names if name in self._nodes]
 
     def pods(self, uids: Iterable[str]) -> list[Pod]:
         """Those of them that are known."""

@@ -5,8 +5,9 @@ numbers are in it: any replica of the same version can read what another has wri
 """
 
 import base64
+import sys
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 
 import msgspec
@@ -16,6 +17,9 @@ from numpy.typing import NDArray
 from tradewind.cluster.table import NodeTable
 
 VERSION = 1
+# The ConfigMap in which it travels, and the key of its data.
+CONFIG_MAP = "tradewind-guide"
+KEY = "guide"
 # Compressed; a ConfigMap holds a mebibyte. Beyond it a guide is not read, however small it is packed.
 MAX_BYTES = 512 * 1024
 _MAX_UNPACKED_BYTES = 32 * 1024 * 1024
@@ -54,6 +58,16 @@ class Guide(msgspec.Struct, frozen=True, eq=False, rename="camel"):
                     return kind, role
         return None
 
+    def needed(self) -> Iterator[str]:
+        """The nodes that the plan needs."""
+        for kind in self.kinds:
+            for role in (Role.FILL, Role.KEEP):
+                yield from kind.roles.get(role, ())
+
+    def counts(self) -> Mapping[Role, int]:
+        """How many nodes have each role."""
+        return {role: sum(len(kind.roles.get(role, ())) for kind in self.kinds) for role in Role}
+
     def says_the_same_as(self, other: "Guide | None") -> bool:
         """Whatever the time: what it says of nodes, and the bids but for rounding."""
         return other is not None and list(map(_rounded, self.kinds)) == list(map(_rounded, other.kinds))
@@ -63,7 +77,16 @@ class GuideError(ValueError):
     """Why a guide cannot be read."""
 
 
+class GuideVersionError(GuideError):
+    """It was written by another version of Tradewind."""
+
+
+class _Versioned(msgspec.Struct):
+    version: int
+
+
 _decoder = msgspec.json.Decoder(Guide)
+_version_decoder = msgspec.json.Decoder(_Versioned)
 
 
 def encode(guide: Guide) -> str:
@@ -76,18 +99,27 @@ def encode(guide: Guide) -> str:
 def decode(text: str) -> Guide:
     """Raise GuideError for anything that this version did not write."""
     try:
-        unpacking = zlib.decompressobj()
-        data = unpacking.decompress(base64.b64decode(text, validate=True), _MAX_UNPACKED_BYTES)
-        if not unpacking.eof:
-            raise GuideError("cut off, or larger than any guide")
-        guide = _decoder.decode(data)
+        data = _unpacked(text)
+        version = _version_decoder.decode(data).version
+        guide = _decoder.decode(data) if version == VERSION else None
     except (ValueError, zlib.error) as error:
         raise GuideError(f"no guide: {error}") from error
-    if guide.version != VERSION:
-        raise GuideError(f"version {guide.version}, and this is version {VERSION}")
+    if guide is None:
+        raise GuideVersionError(f"version {version}, and this is version {VERSION}")
     if not _sane(guide):
         raise GuideError("a bid, a target or a time in it is no finite number of 0 or more")
+    for kind in guide.kinds:
+        for names in kind.roles.values():
+            names[:] = map(sys.intern, names)  # decisions keep many guides, of nearly the same nodes
     return guide
+
+
+def _unpacked(text: str) -> bytes:
+    unpacking = zlib.decompressobj()
+    data = unpacking.decompress(base64.b64decode(text, validate=True), _MAX_UNPACKED_BYTES)
+    if not unpacking.eof:
+        raise GuideError("cut off, or larger than any guide")
+    return data
 
 
 class Columns(msgspec.Struct, frozen=True, eq=False):

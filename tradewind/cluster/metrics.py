@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
-from prometheus_client import CollectorRegistry, Gauge
+from prometheus_client import CollectorRegistry, Counter, Gauge
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
@@ -71,3 +71,19 @@ class ClusterMetrics:
             self._objects.labels(resource).set(count)
         self._synced.set(synced)
         self._stale.set(stale)
+
+
+class GuideMetrics:
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.followed = Gauge(
+            "tradewind_guide_followed", "1 while a guide of the standing plan is followed.", registry=registry
+        )
+        self.age = Gauge(
+            "tradewind_guide_age_seconds", "Seconds since the followed guide was solved.", registry=registry
+        )
+        self.refused = Counter(
+            "tradewind_guide_refused",
+            "Guides that were let go of or never followed, by why.",
+            ["reason"],
+            registry=registry,
+        )

@@ -1,7 +1,8 @@
-"""Keeps a cache in step with a live cluster: a list and a watch for each resource, each in its own thread."""
+"""Keeps us in step with a live cluster: a list and a watch for each resource, each in its own thread."""
 
 import logging
 import threading
+from collections.abc import Iterable
 from operator import attrgetter
 
 from tradewind.cluster.cache import Cache
@@ -20,15 +21,13 @@ _JOIN_SECONDS = 10.0
 
 
 class Reflector:
-    """Nodes, pods and namespaces of the cluster that a client is configured for."""
+    """Resources of the cluster that a client is configured for."""
 
-    def __init__(self, api: ApiClient, cache: Cache, pace: Pace | None = None) -> None:
+    def __init__(self, api: ApiClient, resources: Iterable[Resource], pace: Pace | None = None) -> None:
         pace = pace or Pace()
         self._stop = threading.Event()
         self._streams = Streams(api)
-        self.watches = tuple(
-            Watch(resource, self._streams, pace, self._stop) for resource in _resources(cache)
-        )
+        self.watches = tuple(Watch(resource, self._streams, pace, self._stop) for resource in resources)
         self._threads = [
             threading.Thread(target=watch.run, name=f"watch-{watch.name}", daemon=True)
             for watch in self.watches
@@ -52,7 +51,8 @@ class Reflector:
                 _log.warning("%s does not end; it is left behind", thread.name)
 
 
-def _resources(cache: Cache) -> tuple[Resource, ...]:
+def cluster_resources(cache: Cache) -> tuple[Resource, ...]:
+    """Nodes, pods and namespaces."""
     return (
         Resource(
             name="nodes",

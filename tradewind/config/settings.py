@@ -7,6 +7,7 @@ from pathlib import Path
 from scoring.policy import Policy
 from tradewind.cluster.objects import Pod
 from tradewind.config import document as config
+from tradewind.config.classes import Policies
 from tradewind.config.metrics import ConfigMetrics
 from tradewind.errors import ConfigurationError
 from tradewind.kube.mounts import Watched
@@ -33,6 +34,11 @@ class Settings:
 
     def policy_of(self, pod: Pod) -> Policy:
         return self._policies.of(pod)
+
+    @property
+    def policies(self) -> Policies:
+        """In force; replaced, never changed."""
+        return self._policies
 
     def _take(self, document: config.Document) -> None:
         self._policies = document.policies()

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from tradewind.planner.planner import PlanResult
+from tradewind.planner.standing.standing import Solved
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
@@ -85,3 +86,47 @@ class PlanMetrics:
         self._pods.labels("unplaced").inc(len(planned.plan.unplaced))
         self._failures.inc(bool(planned.failure))
         self._cost.set(planned.plan.hourly_cost)
+
+
+class StandingMetrics:
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.guide_writes = Counter(
+            "tradewind_guide_writes",
+            "Guides of the standing plan, by what became of them.",
+            ["outcome"],
+            registry=registry,
+        )
+        self.failures = Counter(
+            "tradewind_standing_failures", "Solves of the whole cluster that failed.", registry=registry
+        )
+        self._seconds = Histogram(
+            "tradewind_standing_duration_seconds",
+            "Seconds of a solve of the whole cluster.",
+            buckets=_SECONDS,
+            registry=registry,
+        )
+        self._nodes = Gauge(
+            "tradewind_standing_nodes",
+            "Nodes by their role in the standing plan: fill, keep, drain.",
+            ["role"],
+            registry=registry,
+        )
+        self._unplaced = Gauge(
+            "tradewind_standing_unplaced_pods",
+            "Pods for which the standing plan has no room, those to come included.",
+            registry=registry,
+        )
+        self._arcs = Gauge(
+            "tradewind_standing_arcs",
+            "Arcs of the standing plan's network: all, and those rebuilt for the latest solve.",
+            ["arcs"],
+            registry=registry,
+        )
+
+    def solved(self, solved: Solved, seconds: float) -> None:
+        self._seconds.observe(seconds)
+        for role, count in solved.guide.counts().items():
+            self._nodes.labels(role).set(count)
+        self._unplaced.set(float(solved.solution.unplaced.sum()))
+        self._arcs.labels("all").set(solved.solution.arcs)
+        self._arcs.labels("rebuilt").set(solved.solution.rebuilt)

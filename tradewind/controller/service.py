@@ -18,14 +18,17 @@ from tradewind.controller.batching import Collected, collect
 from tradewind.controller.company import Company
 from tradewind.controller.evictions import Evictions
 from tradewind.controller.floor_guard import FloorGuard
-from tradewind.controller.metrics import PlanMetrics
+from tradewind.controller.guide_publisher import GuidePublisher
+from tradewind.controller.metrics import PlanMetrics, StandingMetrics
 from tradewind.controller.plan_events import PlanEvents
 from tradewind.controller.plan_writer import PlanWriter, WriteOutcome
 from tradewind.controller.planning import Orders, Planning
 from tradewind.controller.release import LEASE
+from tradewind.controller.standing import Standing
 from tradewind.kube.client import Client
 from tradewind.kube.leader import Leader
 from tradewind.kube.writes import ApiWrites
+from tradewind.planner.standing.worker import StandingWorker
 from tradewind.planner.worker import Worker
 from tradewind.runtime import identity
 from tradewind.runtime.assembly import Assembly
@@ -38,6 +41,7 @@ _LOOK_SECONDS = 1.0
 _SYNC_SECONDS = 0.1
 _FLOOR_SECONDS = 1.0
 _COMPANY_SECONDS = 0.5
+_STANDING_SECONDS = 0.5
 # Pause between two looks for bindings; it grows with the time waited so far.
 _BOUND_SECONDS = 0.02
 _BOUND_SHARE = 0.05
@@ -146,6 +150,7 @@ class PlannerService:
         if self._options.protect_floor:
             yield self._guard_floors()
         yield self._keep_company(events)
+        yield self._stand()
         yield self._plan(writer, events)
 
     async def _guard_floors(self) -> None:
@@ -155,6 +160,20 @@ class PlannerService:
             await asyncio.sleep(_FLOOR_SECONDS)
             if self._leader.leading and parts.synced:
                 await attempt(guard.run)
+
+    async def _stand(self) -> None:
+        """The whole cluster is looked at beside the batches, in a process of its own."""
+        parts, leader = self._parts, self._leader
+        metrics = StandingMetrics(parts.registry)
+        publisher = GuidePublisher(Client(self._api), parts.namespace, metrics, lambda: leader.leading)
+        standing = Standing(parts.cache, parts.settings, StandingWorker(), publisher, metrics)
+        try:
+            while True:
+                await asyncio.sleep(_STANDING_SECONDS)
+                leading = leader.leading and parts.synced
+                await attempt(standing.run if leading else standing.rest)
+        finally:
+            standing.rest()
 
     async def _keep_company(self, events: PlanEvents) -> None:
         while True:

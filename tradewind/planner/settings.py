@@ -178,6 +178,13 @@ class MoveSettings(_Settings):
         return "off" if mode is False else mode
 
 
+class StandingSettings(_Settings):
+    enabled: bool = Field(default=True, description="false: no guide is made")
+    seconds: float = Field(
+        default=15.0, ge=1, le=3_600, description="between two solves; after three times that a guide is old"
+    )
+
+
 class PlannerSettings(_Settings):
     enabled: bool = Field(default=True, description="false: every pod that is held is ungated at once")
     schedulers: tuple[str, ...] = Field(
@@ -202,6 +209,7 @@ class PlannerSettings(_Settings):
     )
     gangs: GangSettings = GangSettings()
     moves: MoveSettings = MoveSettings()
+    standing: StandingSettings = StandingSettings()
     pools: tuple[PoolTemplate, ...] = ()
 
     @field_validator("pools")

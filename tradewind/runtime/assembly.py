@@ -15,7 +15,9 @@ from prometheus_client import CollectorRegistry
 
 from tradewind.cluster.cache import Cache
 from tradewind.cluster.freshness import Freshness
-from tradewind.cluster.metrics import WatchView
+from tradewind.cluster.guide_follower import GuideFollower
+from tradewind.cluster.metrics import GuideMetrics, WatchView
+from tradewind.cluster.reflector import Reflector
 from tradewind.config.metrics import ConfigMetrics
 from tradewind.config.settings import Settings
 from tradewind.errors import TradewindError
@@ -38,6 +40,7 @@ _FILES_INTERVAL_SECONDS = 1.0
 _PRICES_INTERVAL_SECONDS = 0.5  # to see whether it is time to ask
 _LEARNED_INTERVAL_SECONDS = 1.0  # the same
 _SITE_INTERVAL_SECONDS = 0.5  # the same
+_GUIDE_INTERVAL_SECONDS = 0.5  # to see whether it is too old
 
 
 class _Pools(NamedTuple):
@@ -154,6 +157,20 @@ class Assembly:
             if self.synced:
                 await attempt(recall.run)
             await asyncio.sleep(_LEARNED_INTERVAL_SECONDS)
+
+    async def follow_guide(self) -> None:
+        """Of a live cluster. One from a file has none: nobody solves there, and scores do without."""
+        if self._source.api is None:
+            return
+        follower = GuideFollower(self.cache, GuideMetrics(self.registry))
+        reflector = Reflector(self._source.api, [follower.resource(self.namespace)])
+        reflector.start()
+        try:
+            while True:
+                await asyncio.sleep(_GUIDE_INTERVAL_SECONDS)
+                await attempt(follower.check)
+        finally:
+            reflector.stop()
 
     def site_publisher(self, hub_kubeconfig: Path, namespace: str) -> SitePublisher:
         return publisher(self.cache, hub_kubeconfig, namespace, lambda: self.settings.fleet.site)

@@ -9,7 +9,7 @@ from tradewind.cluster.files import load
 from tradewind.cluster.karpenter import Provisioning
 from tradewind.cluster.metrics import WatchView
 from tradewind.cluster.objects import Namespace, Node, Pod
-from tradewind.cluster.reflector import Reflector
+from tradewind.cluster.reflector import Reflector, cluster_resources
 from tradewind.errors import TradewindError
 from tradewind.kube.access import ApiClient, connect
 from tradewind.kube.client import Client
@@ -134,7 +134,9 @@ class LiveSource:
 
     def attach(self, cache: Cache, stale_seconds: int) -> None:
         # A watch lasts up to twice as long, and a third is left to begin the next one.
-        self._reflector = Reflector(self.api, cache, Pace(watch_seconds=stale_seconds // 3))
+        self._reflector = Reflector(
+            self.api, cluster_resources(cache), Pace(watch_seconds=stale_seconds // 3)
+        )
 
     @property
     def synced(self) -> bool:

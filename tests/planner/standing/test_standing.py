@@ -118,7 +118,7 @@ def test_an_update_finds_what_a_new_programme_finds() -> None:
     run.solved(0.0)
     for number, each in enumerate(_pods(5, "more")):
         run.cache.apply_pod(each.build())
-        run.cache.remove_pod(f"p{number}")
+        run.cache.remove_pod(f"default/p{number}")
         if number == 2:
             run.cache.remove_node("n0")
         _, found = run.solved(1.0 + number)

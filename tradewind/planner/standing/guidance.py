@@ -1,6 +1,6 @@
 """From the solution of the whole cluster to a guide: whole nodes, steady roles, bid prices."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -18,8 +18,9 @@ _ROUNDING = 0.01
 class Guidance:
     """Remembers which nodes were needed, so that a tie does not change roles."""
 
-    def __init__(self) -> None:
-        self._needed: frozenset[str] = frozenset()
+    def __init__(self, needed: Iterable[str] = ()) -> None:
+        """`needed` by a guide that others have made."""
+        self._needed = frozenset(needed)
 
     def steady(self, nodes: Nodes, kinds: Sequence[NodeKind]) -> Mapping[Hashable, int]:
         """How many nodes of each kind the last guide needed."""
@@ -54,10 +55,9 @@ class Guidance:
                     targets={each.name: round(flow, 2) for each, flow in pods if flow > _ROUNDING},
                 )
             )
-        self._needed = frozenset(
-            name for kind in guided for role in (Role.FILL, Role.KEEP) for name in kind.roles[role]
-        )
-        return Guide(version=VERSION, solved_at=now, until=now + seconds, kinds=guided)
+        guide = Guide(version=VERSION, solved_at=now, until=now + seconds, kinds=guided)
+        self._needed = frozenset(guide.needed())
+        return guide
 
     def _roles(self, nodes: Nodes, kind: NodeKind, needed: int, in_use: Mask) -> dict[Role, list[str]]:
         """Those in use first, of these those that were needed before, then the fullest."""

@@ -1,6 +1,6 @@
 """One look at the whole cluster after the other: what is there becomes a network, its solution a guide."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 from scoring.policy import Policy
@@ -32,11 +32,12 @@ class Solved(NamedTuple):
 class StandingPlan:
     """Keeps what the next solve can use again: classes, counts, roles."""
 
-    def __init__(self, seconds: float, solve: Solver) -> None:
+    def __init__(self, seconds: float, solve: Solver, needed: Iterable[str] = ()) -> None:
+        """`needed` by the guide of another process: where nothing else matters, roles stay as they were."""
         self._seconds = seconds
         self._solve = solve
         self._census = Census(_HALF_LIFE * seconds)
-        self._guidance = Guidance()
+        self._guidance = Guidance(needed)
 
     def run(
         self, snapshot: Snapshot, pods: Sequence[Pod], policy_of: Callable[[Pod], Policy], now: float

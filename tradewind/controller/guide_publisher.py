@@ -1,0 +1,79 @@
+"""The guide as an object of the cluster: read before each write, so that whatever became of it is mended.
+
+Written only if it would say something else, or before it gets too old to be followed.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+
+from tradewind.cluster.guide import CONFIG_MAP, KEY, Guide, GuideError, decode, encode
+from tradewind.controller.metrics import StandingMetrics
+from tradewind.errors import ApiError, ConflictError
+from tradewind.kube.client import Client
+from tradewind.kube.config_map import ConfigMap
+
+_log = logging.getLogger(__name__)
+
+
+class GuidePublisher:
+    def __init__(
+        self, client: Client, namespace: str, metrics: StandingMetrics, permitted: Callable[[], bool]
+    ) -> None:
+        """`permitted` is asked right before each write."""
+        self._config_map = ConfigMap(client, namespace, CONFIG_MAP)
+        self._metrics = metrics
+        self._permitted = permitted
+        self._trouble = ""
+
+    def needed(self) -> frozenset[str]:
+        """The nodes that the published guide needs; none where there is no such guide."""
+        try:
+            published = self._read()
+        except ApiError as error:
+            _log.warning("the standing plan begins without the guide of before: %s", error)
+            return frozenset()
+        return frozenset(published.needed()) if published else frozenset()
+
+    def publish(self, guide: Guide) -> None:
+        outcome, trouble = self._publish(guide)
+        self._metrics.guide_writes.labels(outcome).inc()
+        if trouble and trouble != self._trouble:
+            _log.warning("the guide was not written: %s", trouble)
+        self._trouble = trouble
+
+    def _read(self) -> Guide | None:
+        """What is published, if it can be read and is not too old."""
+        data = self._config_map.read()
+        if data is None:
+            return None
+        try:
+            guide = decode(data.get(KEY, ""))
+        except GuideError as error:
+            _log.warning("%s is replaced: %s", self._config_map, error)
+            return None
+        return guide if time.time() < guide.until else None
+
+    def _publish(self, guide: Guide) -> tuple[str, str]:
+        """What became of it, and why not."""
+        try:
+            published = self._read()
+            if published is not None and _lasts(published, guide):
+                return "unchanged", ""
+            if not self._permitted():
+                return "refused", "another leads"
+            self._config_map.write({KEY: encode(guide)})
+        except GuideError as error:
+            return "too large", str(error)
+        except ConflictError as error:
+            return "conflict", str(error)
+        except ApiError as error:
+            return "failed", str(error)
+        _log.debug("the guide says: %s", guide.counts())
+        return "written", ""
+
+
+def _lasts(published: Guide, guide: Guide) -> bool:
+    """Whether it says the same and lives for half of its life, which is longer than to the next solve."""
+    half = (guide.until - guide.solved_at) / 2
+    return guide.solved_at - published.solved_at < half and guide.says_the_same_as(published)

@@ -1,0 +1,114 @@
+"""The standing plan of a live cluster: solved again and again, and published as a guide."""
+
+import logging
+import math
+import time
+from typing import NamedTuple
+
+from tradewind.cluster.cache import Cache
+from tradewind.cluster.snapshot import Supply
+from tradewind.config.settings import Settings
+from tradewind.controller.guide_publisher import GuidePublisher
+from tradewind.controller.metrics import StandingMetrics
+from tradewind.planner.settings import StandingSettings
+from tradewind.planner.solver_process import SolverLostError
+from tradewind.planner.standing.standing import Solved
+from tradewind.planner.standing.worker import StandingWorker
+
+# Of the pods: so many that came or went are worth a solve before its time.
+_MANY = 0.1
+# Between two solves, however much changes: of the seconds of the settings, and of what a solve takes.
+_LEAST_SHARE = 0.2
+_REST_FACTOR = 4.0
+
+_log = logging.getLogger(__name__)
+
+
+class _Seen(NamedTuple):
+    """What a solve was made of, as far as another is due when it changes."""
+
+    supply: Supply  # nodes and prices
+    settings: int  # their version
+    work: int  # pods that came or went
+
+
+class Standing:
+    """For one thread. While others lead, `rest`."""
+
+    def __init__(
+        self,
+        cache: Cache,
+        settings: Settings,
+        worker: StandingWorker,
+        publisher: GuidePublisher,
+        metrics: StandingMetrics,
+    ) -> None:
+        self._cache = cache
+        self._settings = settings
+        self._publisher = publisher
+        self._metrics = metrics
+        self._worker = worker
+        self._seen: _Seen | None = None
+        self._started = -math.inf  # the newest solve, of time.monotonic
+        self._took = 0.0
+        self._needed: frozenset[str] | None = None  # by the guide of the leader before; None: not read yet
+        self._trouble = ""
+
+    def rest(self) -> None:
+        """Forget all that only a leader has a use for."""
+        self._worker.close()
+        self._seen = self._needed = None
+        self._started = -math.inf
+
+    def run(self) -> None:
+        """Solve and publish, if it is time to."""
+        settings = self._settings.planner.standing
+        if not (settings.enabled and self._settings.planner.enabled):
+            self.rest()
+            return
+        seen = self._look()
+        if not self._due(settings, seen):
+            return
+        if self._needed is None:
+            self._needed = self._publisher.needed()
+        self._seen, self._started = seen, time.monotonic()
+        solved = self._solve(settings.seconds)
+        self._took = time.monotonic() - self._started
+        if solved is not None:
+            self._metrics.solved(solved, self._took)
+            self._publisher.publish(solved.guide)
+
+    def _look(self) -> _Seen:
+        supply = self._cache.snapshot().nodes.columns.supply
+        return _Seen(supply, self._settings.version, sum(self._cache.work()))
+
+    def _due(self, settings: StandingSettings, seen: _Seen) -> bool:
+        passed = time.monotonic() - self._started
+        if self._seen is None or passed >= settings.seconds:
+            return True
+        if passed < max(_LEAST_SHARE * settings.seconds, _REST_FACTOR * self._took):
+            return False
+        changed = seen.supply is not self._seen.supply or seen.settings != self._seen.settings
+        return changed or seen.work - self._seen.work >= max(_MANY * self._cache.counts()["pods"], 1)
+
+    def _solve(self, seconds: float) -> Solved | None:
+        try:
+            policy_of = self._settings.policies.of
+            solved = self._worker.solve(*self._cache.state(), policy_of, seconds, self._needed or ())
+        except SolverLostError as error:
+            self._failed(str(error))
+            return None
+        if solved is None:
+            self._failed("no solution in time" if self._cache.counts()["nodes"] else "")
+        else:
+            self._failed("")
+        return solved
+
+    def _failed(self, trouble: str) -> None:
+        if trouble:
+            self._metrics.failures.inc()
+        if trouble and trouble != self._trouble:
+            _log.warning("no standing plan, the guide of before stays until it is old: %s", trouble)
+        elif self._trouble and not trouble:
+            _log.info("there is a standing plan again")
+        self._trouble = trouble

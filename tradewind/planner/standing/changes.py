@@ -1,0 +1,105 @@
+"""A cluster as it is told to another process: whole at first, then only what has changed since."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from scoring.policy import Policy
+from tradewind.cluster.cache import Cache
+from tradewind.cluster.objects import Node, Pod
+from tradewind.cluster.snapshot import Offer, Snapshot, Supply
+
+PolicyOf = Callable[[Pod], Policy]
+
+
+class Changes(NamedTuple):
+    number: int  # 0 for a whole cluster
+    nodes: Sequence[Node]  # that came or changed
+    offers: Mapping[str, Offer]  # of nodes, by name, that have another than before
+    gone_nodes: Sequence[str]
+    pods: Sequence[Pod]  # that came or changed
+    gone_pods: Sequence[str]  # their UIDs
+    policy_of: PolicyOf | None  # if it is another
+
+
+class Told:
+    """Remembers what the other process knows: objects are replaced when they change, so a look is enough."""
+
+    def __init__(self) -> None:
+        self._number = 0
+        self._nodes: dict[str, Node] = {}
+        self._offers: dict[str, Offer] = {}
+        self._supply: Supply | None = None
+        self._pods: dict[str, Pod] = {}
+        self._policy_of: PolicyOf | None = None
+
+    def changes(self, snapshot: Snapshot, pods: Sequence[Pod], policy_of: PolicyOf) -> Changes:
+        """To be told at once: from now on they count as known."""
+        nodes = {node.name: node for node in snapshot.nodes.cluster.table.nodes}
+        offers = self._offers_of(snapshot)
+        by_uid = {pod.uid: pod for pod in pods}
+        found = Changes(
+            number=self._number,
+            nodes=[node for name, node in nodes.items() if self._nodes.get(name) is not node],
+            offers={name: each for name, each in offers.items() if self._offers.get(name) != each},
+            gone_nodes=[name for name in self._nodes if name not in nodes],
+            pods=[pod for uid, pod in by_uid.items() if self._pods.get(uid) is not pod],
+            gone_pods=[uid for uid in self._pods if uid not in by_uid],
+            policy_of=None if policy_of == self._policy_of else policy_of,
+        )
+        self._number += 1
+        self._nodes, self._offers, self._pods, self._policy_of = nodes, offers, by_uid, policy_of
+        return found
+
+    def _offers_of(self, snapshot: Snapshot) -> dict[str, Offer]:
+        supply = snapshot.nodes.columns.supply
+        if supply is self._supply:
+            return self._offers
+        self._supply = supply
+        columns = (getattr(supply, field).tolist() for field in Offer._fields)
+        return {
+            name: Offer(*terms)
+            for name, *terms in zip(snapshot.nodes.cluster.table.names, *columns, strict=True)
+        }
+
+
+class Listener:
+    """The other side: a cache that follows what it is told."""
+
+    def __init__(self) -> None:
+        self._heard = 0
+        self._offers: dict[str, Offer] = {}
+        self._policy_of: PolicyOf | None = None
+        self._cache = Cache(lambda node: self._offers[node.name])
+
+    def hear(self, changes: Changes) -> tuple[Snapshot, list[Pod], PolicyOf]:
+        """The cluster of now; raise LookupError if something was said before that was not heard."""
+        if changes.number != self._heard:
+            raise LookupError(f"told of changes {changes.number}, {self._heard} were to come")
+        self._heard += 1
+        self._policy_of = changes.policy_of or self._policy_of
+        if self._policy_of is None:
+            raise LookupError("told of no policy")
+        with self._cache.batch():
+            self._apply(changes)
+        return (*self._cache.state(), self._policy_of)
+
+    def _apply(self, changes: Changes) -> None:
+        self._offers.update(changes.offers)
+        for name in changes.gone_nodes:
+            self._cache.remove_node(name)
+            self._offers.pop(name, None)
+        for node in changes.nodes:
+            self._cache.apply_node(node)
+        for uid in changes.gone_pods:
+            self._cache.remove_pod(uid)
+        for pod in changes.pods:
+            self._cache.apply_pod(pod)
+        self._reprice(changes.offers)
+
+    def _reprice(self, offers: Mapping[str, Offer]) -> None:
+        """Nodes that have changed too have theirs already."""
+        known = self._cache.nodes(offers)
+        columns = np.array([offers[node.name] for node in known], np.float64)
+        self._cache.update_offers(known, columns.reshape(-1, len(Offer._fields)).T)
