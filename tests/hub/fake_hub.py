@@ -5,7 +5,6 @@ import json
 from typing import Any
 
 import msgspec
-from kubernetes.client import ApiClient, Configuration
 from prometheus_client import CollectorRegistry
 
 from tradewind.errors import ConflictError, NotFoundError
@@ -112,7 +111,7 @@ class FakeScheduler:
         self, hub: FakeHub, settings: FleetSettings | None = None, homes: HomeView | None = None
     ) -> None:
         self.hub = hub
-        self.state = FleetState(ApiClient(Configuration()), NAMESPACE, lambda: None)
+        self.state = FleetState(NAMESPACE)
         self.metrics = FleetMetrics(CollectorRegistry())
         fake: Any = hub
         self.ledgers = LedgerStore(fake, fake, self.state, self.metrics)

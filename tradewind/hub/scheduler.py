@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 
 from tradewind.errors import ApiError, ConflictError, NotFoundError, TradewindError
 from tradewind.fleet.decision import Decision
@@ -68,11 +68,11 @@ class FleetScheduler:
             self._state.promise_seconds = settings.promise_seconds
             self._queue.wake_all()
 
-    async def run(self, changed: asyncio.Event) -> None:
+    async def run(self, changed: asyncio.Event, synced: Callable[[], bool]) -> None:
         while True:
             changed.clear()
             try:
-                if self._state.synced:
+                if synced():
                     self._take_news()
                     self._start_turns()
             except Exception:  # noqa: BLE001  any defect at all: the next round may do better

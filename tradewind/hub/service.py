@@ -10,6 +10,7 @@ import uvloop
 from fastapi import FastAPI, Response
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
+from tradewind.cluster.reflector import Reflector
 from tradewind.config.metrics import ConfigMetrics
 from tradewind.config.settings import Settings
 from tradewind.errors import TradewindError
@@ -58,10 +59,8 @@ class FleetService:
         self._metrics = FleetMetrics(self._registry)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._changed = asyncio.Event()
-        self._state = FleetState(
-            self._api, options.namespace, self._wake, self._settings.fleet.promise_seconds
-        )
-
+        self._state = FleetState(options.namespace, self._wake, self._settings.fleet.promise_seconds)
+        self._watches = Reflector(self._api, self._state.resources())
         self._moved = False
         self._presence = Presence(
             self._api,
@@ -85,7 +84,7 @@ class FleetService:
 
     async def _run(self, server: Server) -> None:
         self._loop = asyncio.get_running_loop()
-        self._state.start()
+        self._watches.start()
         self._presence.start()
         try:
             async with ApiWrites(self._api) as writes:
@@ -107,12 +106,12 @@ class FleetService:
         finally:
             self._loop = None
             await asyncio.to_thread(self._presence.stop)
-            await asyncio.to_thread(self._state.stop)
+            await asyncio.to_thread(self._watches.stop)
 
     def _background(
         self, scheduler: FleetScheduler, mapper: PartitionMapper
     ) -> Iterator[Coroutine[None, None, None]]:
-        yield scheduler.run(self._changed)
+        yield scheduler.run(self._changed, lambda: self._watches.synced)
         yield self._follow_files(scheduler)
         yield self._follow_homes(scheduler)
         yield self._map_partitions(mapper)
@@ -120,14 +119,14 @@ class FleetService:
     async def _follow_homes(self, scheduler: FleetScheduler) -> None:
         while True:
             await asyncio.sleep(_HOMES_INTERVAL_SECONDS)
-            if self._moved and self._state.synced:
+            if self._moved and self._watches.synced:
                 self._moved = False
                 scheduler.reconsider()
 
     async def _map_partitions(self, mapper: PartitionMapper) -> None:
         while True:
             await asyncio.sleep(_MAP_INTERVAL_SECONDS)
-            if self._state.synced and await mapper.run():
+            if self._watches.synced and await mapper.run():
                 self._homes_moved()
 
     async def _follow_files(self, scheduler: FleetScheduler) -> None:
@@ -152,10 +151,10 @@ class FleetService:
 
         @app.get("/readyz", summary="Can it do its work?")
         async def readyz(response: Response) -> dict[str, str | bool]:
-            if self._state.synced:
+            if self._watches.synced:
                 return {"ready": True, "reason": "clusters, summaries and bindings are known"}
             response.status_code = 503
-            troubles = [f"{watch.name}: {watch.trouble}" for watch in self._state.watches if watch.trouble]
+            troubles = [f"{watch.name}: {watch.trouble}" for watch in self._watches.watches if watch.trouble]
             return {"ready": False, "reason": "; ".join(["the first lists are under way", *troubles])}
 
         @app.get("/metrics", summary="Metrics for Prometheus", response_class=Response)

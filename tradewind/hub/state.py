@@ -1,6 +1,5 @@
 """The fleet as its watches see it: members, summaries, ledgers, quotas and bindings, joined to a matrix."""
 
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
@@ -19,17 +18,16 @@ from tradewind.hub.records import (
     note_of,
     quota_of,
 )
-from tradewind.kube.access import ApiClient
-from tradewind.kube.streams import Streams
-from tradewind.kube.watch import Pace, Watch
+from tradewind.kube.watch import Resource
 
-_JOIN_SECONDS = 10.0
 _SKEW_SECONDS = 5.0  # between a site's clock and ours
 
 
 class FleetState:
+    """`wake` is called after each change, in the thread that brings it."""
+
     def __init__(
-        self, api: ApiClient, namespace: str, wake: Callable[[], None], promise_seconds: float = 300.0
+        self, namespace: str, wake: Callable[[], None] = lambda: None, promise_seconds: float = 300.0
     ) -> None:
         self.namespace = namespace
         self.members: Mirror[Member] = Mirror(wake)
@@ -42,47 +40,23 @@ class FleetState:
         self._settled: dict[
             tuple[str, str], float
         ] = {}  # since when a binding's replicas are all ready there
-        self._stop = threading.Event()
-        self._streams = Streams(api)
-        maps = f"/api/v1/namespaces/{namespace}/configmaps"
 
-        def notes(mirror: Mirror[SiteNote], what: str) -> Watch:
+    def resources(self) -> tuple[Resource, ...]:
+        """What has to be watched."""
+        maps = f"/api/v1/namespaces/{self.namespace}/configmaps"
+
+        def notes(mirror: Mirror[SiteNote], what: str) -> Resource:
             selection = {"label_selector": f"{FLEET_LABEL}={what}"}
-            resource = mirror.resource(what, maps, wire.ConfigMapObject, note_of, selection)
-            return self._watch(resource)
+            return mirror.resource(what, maps, wire.ConfigMapObject, note_of, selection)
 
-        self.watches = (
-            self._watch(self.members.resource("clusters", wire.CLUSTERS, wire.ClusterObject, member_of)),
+        bindings = f"{wire.BINDINGS}/resourcebindings"
+        return (
+            self.members.resource("clusters", wire.CLUSTERS, wire.ClusterObject, member_of),
             notes(self.summaries, "summary"),
             notes(self.ledgers, "ledger"),
-            self._watch(self.quotas.resource("quotas", wire.QUOTAS, wire.QuotaObject, quota_of)),
-            self._watch(
-                self.bindings.resource(
-                    "bindings", f"{wire.BINDINGS}/resourcebindings", wire.BindingObject, binding_of
-                )
-            ),
+            self.quotas.resource("quotas", wire.QUOTAS, wire.QuotaObject, quota_of),
+            self.bindings.resource("bindings", bindings, wire.BindingObject, binding_of),
         )
-        self._threads = [
-            threading.Thread(target=watch.run, name=f"watch-{watch.name}", daemon=True)
-            for watch in self.watches
-        ]
-
-    def _watch(self, resource: object) -> Watch:
-        return Watch(resource, self._streams, Pace(), self._stop)  # type: ignore[arg-type]
-
-    @property
-    def synced(self) -> bool:
-        return all(watch.listed.is_set() for watch in self.watches)
-
-    def start(self) -> None:
-        for thread in self._threads:
-            thread.start()
-
-    def stop(self) -> None:
-        self._stop.set()
-        self._streams.close()
-        for thread in self._threads:
-            thread.join(_JOIN_SECONDS)
 
     def refresh(self, now: float) -> set[str]:
         """Bring the matrix up to date; gives the sites that have changed."""
