@@ -11,15 +11,15 @@ import argparse
 import random
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import msgspec
 import numpy as np
 
 from tradewind.cluster.objects import Pod
 from tradewind.fleet.decision import decide
-from tradewind.fleet.ledger import overcommitted, promise_of
+from tradewind.fleet.ledger import overcommitted
 from tradewind.fleet.placement import Placement
+from tradewind.fleet.plan import promise
 from tradewind.fleet.policy import SitePolicy
 from tradewind.fleet.request import Request
 from tradewind.fleet.sites import Site, Sites
@@ -104,15 +104,7 @@ def measure(sites: Sites, asked: Sequence[Request], policy: SitePolicy) -> tuple
         decision = decide(request, sites, policy, NOW)
         seconds.append(time.perf_counter() - started)
         unplaced += not decision.placed
-        for name, replicas in decision.division.items():
-            site = sites.site(name)
-            assert site is not None
-            assert site.summary is not None
-            promise = promise_of(
-                site.summary, site.ledger, request.pod, key=request.key, replicas=replicas, time=NOW
-            )
-            assert promise is not None, f"{name} cannot hold {replicas} of {request.key}"
-            sites.apply(replace(site, ledger=site.ledger.with_promise(promise)))
+        promise(request, sites, decision.division, NOW)
     return seconds, unplaced
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from tradewind.errors import TradewindError
+from tradewind.runtime import identity
 
 STANDARD_INPUT = Path("/dev/stdin")
 
@@ -46,6 +47,26 @@ def positive(number: type[Number]) -> Callable[[str], Number]:
         return value
 
     return positive
+
+
+def add_probe_address(command: argparse.ArgumentParser, port: int) -> None:
+    argument = command.add_argument
+    argument("--probe-host", default="127.0.0.1", help="address of probes and metrics (default: %(default)s)")
+    argument("--probe-port", type=int, default=port, help="port of probes and metrics (default: %(default)s)")
+
+
+def add_logs(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--log-format", choices=["auto", "json", "text"], default="auto")
+    command.add_argument("--log-level", choices=["debug", "info", "warning", "error"], default="info")
+
+
+def add_hub_namespace(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--hub-namespace",
+        metavar="NAME",
+        default=identity.DEFAULT_NAMESPACE,
+        help="of the summaries on the hub (default: %(default)s)",
+    )
 
 
 def refuse_together(options: argparse.Namespace, flags: Sequence[str], why: str) -> None:

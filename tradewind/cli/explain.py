@@ -1,6 +1,7 @@
 """`tradewind explain`."""
 
 import argparse
+import importlib
 import os
 import shutil
 from collections.abc import Sequence
@@ -22,7 +23,15 @@ from tradewind.runtime.source import from_file
 
 def add(command: argparse.ArgumentParser) -> None:
     argument = command.add_argument
-    argument("pod", metavar="NAMESPACE/POD")
+    argument("pod", metavar="NAMESPACE/POD", nargs="?")
+    argument(
+        "--binding",
+        metavar="NAMESPACE/NAME",
+        help="of a fleet's ResourceBinding, in place of a pod: --kubeconfig names the hub",
+    )
+    argument(
+        "--sites", type=input_file, metavar="FILE", help="with --binding: a hub's file, as for fleet-plan"
+    )
     argument(
         "--server",
         metavar="URL",
@@ -44,7 +53,10 @@ def add(command: argparse.ArgumentParser) -> None:
         help="ask no server: evaluate the pod in this file, - for standard input",
     )
     argument(
-        "--config", type=input_file, metavar="FILE", help="with --cluster: the TradewindConfiguration to use"
+        "--config",
+        type=input_file,
+        metavar="FILE",
+        help="with --cluster or --binding: the TradewindConfiguration to use",
     )
     argument("--node", action="append", metavar="NAME", help="with --cluster: look at this node, or these")
     argument("--json", action="store_true", help="print JSON, not text")
@@ -52,6 +64,11 @@ def add(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
+    if options.binding:
+        importlib.import_module("tradewind.cli.explain_binding").run(options)
+        return
+    if not options.pod or options.sites:
+        raise TradewindError("name a pod as NAMESPACE/POD, or a fleet's binding with --binding")
     told = _from_file(options) if options.cluster else _from_server(options)
     columns = shutil.get_terminal_size((100, 24)).columns
     print(told.model_dump_json(indent=2) if options.json else report.text(told, columns))

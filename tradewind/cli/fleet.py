@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from tradewind.cli.arguments import followed_file
+from tradewind.cli.arguments import add_logs, add_probe_address, followed_file, positive
 from tradewind.hub.scheduler import DEFAULT_NAME
 from tradewind.hub.service import FleetOptions, FleetService
 from tradewind.runtime import identity, logs
@@ -40,20 +40,13 @@ def add(command: argparse.ArgumentParser) -> None:
     )
     argument(
         "--lease-seconds",
-        type=float,
+        type=positive(float),
         default=15.0,
         metavar="N",
         help="without a sign of a scheduler, after which others take its bindings (default: %(default)g)",
     )
-    argument("--probe-host", default="127.0.0.1", help="address of probes and metrics (default: %(default)s)")
-    argument(
-        "--probe-port",
-        type=int,
-        default=_DEFAULT_PROBE_PORT,
-        help="port of probes and metrics (default: %(default)s)",
-    )
-    argument("--log-format", choices=["auto", "json", "text"], default="auto")
-    argument("--log-level", choices=["debug", "info", "warning", "error"], default="info")
+    add_probe_address(command, _DEFAULT_PROBE_PORT)
+    add_logs(command)
     command.set_defaults(run=run)
 
 

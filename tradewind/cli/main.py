@@ -24,6 +24,7 @@ COMMANDS = {
     "what-if": "say what another configuration, price or number of replicas would change",
     "planner": "plan for the waiting pods of a live cluster",
     "fleet": "schedule a fleet of clusters, beside Karmada",
+    "fleet-plan": "say where a fleet's waiting workloads would go, from a file",
     "site": "publish a member cluster to the fleet",
     "release": "remove Tradewind's scheduling gate from all pods",
     "check-config": "say what a configuration means, or what is wrong",

@@ -3,7 +3,13 @@
 import argparse
 from pathlib import Path
 
-from tradewind.cli.arguments import followed_file, positive
+from tradewind.cli.arguments import (
+    add_hub_namespace,
+    add_logs,
+    add_probe_address,
+    followed_file,
+    positive,
+)
 from tradewind.controller.service import PlannerOptions, PlannerService
 from tradewind.runtime import identity, logs
 from tradewind.runtime.assembly import Assembly
@@ -40,19 +46,8 @@ def add(command: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="publish this cluster to the fleet of that Karmada; fleet.site says as what",
     )
-    argument(
-        "--hub-namespace",
-        metavar="NAME",
-        default=identity.DEFAULT_NAMESPACE,
-        help="of the summaries on the hub (default: %(default)s)",
-    )
-    argument("--probe-host", default="127.0.0.1", help="address of probes and metrics (default: %(default)s)")
-    argument(
-        "--probe-port",
-        type=int,
-        default=_DEFAULT_PROBE_PORT,
-        help="port of probes and metrics (default: %(default)s)",
-    )
+    add_hub_namespace(command)
+    add_probe_address(command, _DEFAULT_PROBE_PORT)
     argument(
         "--protect-floor",
         action="store_true",
@@ -80,8 +75,7 @@ def add(command: argparse.ArgumentParser) -> None:
         metavar="N",
         help="without a sign of the leader, after which another replica leads (default: %(default)g)",
     )
-    argument("--log-format", choices=["auto", "json", "text"], default="auto")
-    argument("--log-level", choices=["debug", "info", "warning", "error"], default="info")
+    add_logs(command)
     command.set_defaults(run=run)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from extender.service import Options, Service
 from extender.tls import Certificates
 from tradewind.cli import exposure
-from tradewind.cli.arguments import followed_file, input_file, positive, refuse_together
+from tradewind.cli.arguments import add_logs, followed_file, input_file, positive, refuse_together
 from tradewind.cli.welcome import Welcome
 from tradewind.errors import TradewindError
 from tradewind.runtime import identity, logs
@@ -91,8 +91,7 @@ def add(command: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="after which a decision is forgotten (default: %(default)s)",
     )
-    argument("--log-format", choices=["auto", "json", "text"], default="auto")
-    argument("--log-level", choices=["debug", "info", "warning", "error"], default="info")
+    add_logs(command)
     command.set_defaults(run=run)
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import uvloop
 from fastapi import FastAPI
 
-from tradewind.cli.arguments import followed_file
-from tradewind.runtime import identity, logs
+from tradewind.cli.arguments import add_hub_namespace, add_logs, add_probe_address, followed_file
+from tradewind.runtime import logs
 from tradewind.runtime.assembly import Assembly
 from tradewind.runtime.probes import add_probes
 from tradewind.runtime.server import Server, serve
@@ -34,21 +34,9 @@ def add(command: argparse.ArgumentParser) -> None:
         help="the member (default: $KUBECONFIG, else ~/.kube/config, else the cluster it runs in)",
     )
     argument("--hub-kubeconfig", type=Path, metavar="FILE", required=True, help="Karmada's API server")
-    argument(
-        "--hub-namespace",
-        metavar="NAME",
-        default=identity.DEFAULT_NAMESPACE,
-        help="of the summaries on the hub (default: %(default)s)",
-    )
-    argument("--probe-host", default="127.0.0.1", help="address of probes and metrics (default: %(default)s)")
-    argument(
-        "--probe-port",
-        type=int,
-        default=_DEFAULT_PROBE_PORT,
-        help="port of probes and metrics (default: %(default)s)",
-    )
-    argument("--log-format", choices=["auto", "json", "text"], default="auto")
-    argument("--log-level", choices=["debug", "info", "warning", "error"], default="info")
+    add_hub_namespace(command)
+    add_probe_address(command, _DEFAULT_PROBE_PORT)
+    add_logs(command)
     command.set_defaults(run=run)
 
 

@@ -4,7 +4,7 @@ A list, a stream of YAML documents, or both nested are read; objects of other ki
 """
 
 import codecs
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -42,7 +42,9 @@ class _Object(msgspec.Struct, rename="camel"):
     items: list[msgspec.Raw] | None = None
 
 
-class _Part(NamedTuple):
+class Part(NamedTuple):
+    """One object of a file."""
+
     place: str
     kind: str
     data: bytes | msgspec.Raw
@@ -57,7 +59,7 @@ class _Contents:
     node_pools: list[NodePool] = field(default_factory=list)
     node_overlays: list[NodeOverlay] = field(default_factory=list)
 
-    def add(self, part: _Part) -> None:
+    def add(self, part: Part) -> None:
         match part.kind:
             case "Node":
                 node = read_node(part.data)
@@ -90,7 +92,7 @@ def load(path: Path, cache: Cache) -> Provisioning:
     What it says of nodes that Karpenter would add is the answer.
     """
     contents = _Contents()
-    for part in _parts(path):
+    for part in parts(path, _GROUPS):
         try:
             contents.add(part)
         except UnreadableObjectError as error:
@@ -116,15 +118,18 @@ def _replace(cache: Cache, contents: _Contents) -> None:
         cache.replace_budgets(contents.budgets.values())
 
 
-def _parts(path: Path) -> Iterator[_Part]:
+def parts(path: Path, groups: Mapping[str, str]) -> Iterator[Part]:
+    """The objects of the core group and of these others, by kind."""
     text = _text(path)
     if text.lstrip().startswith("{"):
-        yield from _flatten(path, "", text.encode(), "")
+        yield from _flatten(path, groups, Part("", "", text.encode()))
         return
     try:
         for number, document in enumerate(yaml.load_all(text, Loader=_Loader), start=1):
             if document is not None:
-                yield from _flatten(path, f", document {number}", msgspec.json.encode(document), "")
+                yield from _flatten(
+                    path, groups, Part(f", document {number}", "", msgspec.json.encode(document))
+                )
     except (yaml.YAMLError, TypeError, RecursionError) as error:
         raise ClusterFileError(f"{path} is neither JSON nor YAML: {error}") from error
 
@@ -138,7 +143,8 @@ def _text(path: Path) -> str:
         raise ClusterFileError(f"reading {path}: {error}") from error
 
 
-def _flatten(path: Path, place: str, data: bytes | msgspec.Raw, listed_kind: str) -> Iterator[_Part]:
+def _flatten(path: Path, groups: Mapping[str, str], part: Part) -> Iterator[Part]:
+    place, listed_kind, data = part
     try:
         head = msgspec.json.decode(data, type=_Object)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -147,6 +153,6 @@ def _flatten(path: Path, place: str, data: bytes | msgspec.Raw, listed_kind: str
     if head.items is not None:
         # The API writes the kind once, on the list: the items of a PodList are pods.
         for index, item in enumerate(head.items):
-            yield from _flatten(path, f"{place}, item {index}", item, kind.removesuffix("List"))
-    elif head.api_version is None or head.api_version.rpartition("/")[0] == _GROUPS.get(kind, ""):
-        yield _Part(place, kind, data)
+            yield from _flatten(path, groups, Part(f"{place}, item {index}", kind.removesuffix("List"), item))
+    elif head.api_version is None or head.api_version.rpartition("/")[0] == groups.get(kind, ""):
+        yield Part(place, kind, data)

@@ -64,7 +64,7 @@ class FleetState:
         for mirror, prefix in ((self.summaries, "site-"), (self.ledgers, "ledger-")):
             for key in mirror.take_changed():
                 changed.add(key.rpartition("/")[2].removeprefix(prefix))
-        for name in changed:
+        for name in sorted(changed):
             member = self.members.get(name)
             if member is None:
                 self.sites.remove(name)

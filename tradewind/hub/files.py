@@ -1,0 +1,68 @@
+"""A hub from a file: what `kubectl get clusters,resourcebindings,configmaps -A -o json` wrote there.
+
+Karmada's FederatedResourceQuotas are read as well. ConfigMaps other than the fleet's are left out.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tradewind.cluster.files import parts
+from tradewind.errors import ClusterFileError
+from tradewind.hub.records import FLEET_LABEL, binding_of, member_of, note_of, quota_of
+from tradewind.hub.state import FleetState
+from tradewind.hub.wire import BindingObject, ClusterObject, ConfigMapObject, QuotaObject
+from tradewind.kube.objects import UNREADABLE
+
+_GROUPS = {
+    "Cluster": "cluster.karmada.io",
+    "ResourceBinding": "work.karmada.io",
+    "FederatedResourceQuota": "policy.karmada.io",
+}
+_KINDS: dict[str, type[Any]] = {
+    "Cluster": ClusterObject,
+    "ConfigMap": ConfigMapObject,
+    "ResourceBinding": BindingObject,
+    "FederatedResourceQuota": QuotaObject,
+}
+
+
+def load(path: Path) -> FleetState:
+    """The fleet's namespace is that of the summaries, wherever they are."""
+    found: list[tuple[str, Any]] = []
+    for part in parts(path, _GROUPS):
+        if part.kind in _KINDS:
+            try:
+                found.append((part.kind, msgspec.json.decode(part.data, type=_KINDS[part.kind])))
+            except UNREADABLE as error:
+                raise ClusterFileError(f"reading {path}{part.place}: {error}") from error
+    notes = [each for kind, each in found if kind == "ConfigMap" and _of_fleet(each)]
+    namespace = next((each.metadata.namespace for each in notes if _of_fleet(each) == "summary"), "")
+    state = FleetState(namespace)
+    for kind, each in found:
+        try:
+            _apply(state, kind, each)
+        except UNREADABLE as error:
+            raise ClusterFileError(f"reading {path}, {kind} {each.metadata.name}: {error}") from error
+    if not len(state.members):
+        raise ClusterFileError(f"{path} holds no Cluster of Karmada's")
+    return state
+
+
+def _apply(state: FleetState, kind: str, each: Any) -> None:
+    match kind, _of_fleet(each):
+        case "Cluster", _:
+            state.members.apply(member_of(each))
+        case "ResourceBinding", _:
+            state.bindings.apply(binding_of(each))
+        case "FederatedResourceQuota", _:
+            state.quotas.apply(quota_of(each))
+        case "ConfigMap", "summary":
+            state.summaries.apply(note_of(each))
+        case "ConfigMap", "ledger":
+            state.ledgers.apply(note_of(each))
+
+
+def _of_fleet(found: Any) -> str:
+    return str((found.metadata.labels or {}).get(FLEET_LABEL, ""))
