@@ -3,13 +3,13 @@
 import time
 from pathlib import Path
 
+from tradewind.cluster.reflector import Reflector
 from tradewind.errors import TradewindError
 from tradewind.fleet.request import Request
 from tradewind.hub.files import load
 from tradewind.hub.records import Binding
 from tradewind.hub.state import FleetState
 from tradewind.kube.access import connect
-from tradewind.kube.watches import Watches
 
 _SECONDS = 30.0
 
@@ -48,7 +48,7 @@ def from_hub(kubeconfig: Path | None, namespace: str) -> HubCopy:
             "no hub: --kubeconfig or KUBECONFIG names Karmada's API server, --sites a file instead"
         )
     state = FleetState(namespace)
-    watches = Watches(connected[1], state.resources())
+    watches = Reflector(connected[1], state.resources())
     watches.start()
     try:
         deadline = time.monotonic() + _SECONDS
