@@ -20,7 +20,7 @@ def test_each_sees_what_those_before_it_have_left() -> None:
     assert second.decision.division == {"a": 1, "b": 2}
     assert not third.decision.placed
     # A core of 4 is a quarter of a node.
-    assert (first.dollars, second.dollars) == (pytest.approx(0.075), pytest.approx(0.025 + 0.2))
+    assert [first.dollars, second.dollars] == pytest.approx([0.075, 0.025 + 0.2])
 
 
 def test_the_cheapest_nodes_of_a_site_are_paid_first() -> None:
