@@ -32,8 +32,8 @@ fix: .venv/dev.stamp ## Format the code and apply ruff's safe fixes
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-unit: .venv/dev.stamp ## Unit and property tests
-	$(BIN)/pytest tests $(ARGS)
+unit: .venv/dev.stamp ## Unit and property tests, on all processors (ARGS="-n 0" for one after the other)
+	$(BIN)/pytest tests -n auto --maxprocesses 8 --dist worksteal $(ARGS)
 
 e2e: .venv/dev.stamp ## e2e tests, and the benchmark in small, on a local control plane (built once, about 15 minutes, then cached)
 	$(BIN)/python -m e2e.binaries

@@ -117,7 +117,7 @@ class Hub(ControlPlane):
         }
         self.api.request("POST", "/apis/apiregistration.k8s.io/v1/apiservices", service)
         self.kubectl(
-            "wait", "--for=condition=Available", "apiservice/v1alpha1.cluster.karmada.io", "--timeout=30s"
+            "wait", "--for=condition=Available", "apiservice/v1alpha1.cluster.karmada.io", "--timeout=120s"
         )
 
     def _start_webhook(self) -> None:

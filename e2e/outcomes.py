@@ -3,7 +3,7 @@
 from e2e.api import Api
 from e2e.objects import Object
 
-SECONDS = 30.0
+SECONDS = 60.0
 
 
 class NotSeenError(AssertionError):

@@ -18,8 +18,10 @@ from typing import Self
 import urllib3
 
 _REAPER = Path(__file__).with_name("reaper.py")
-# Below the range from which Linux and macOS take the ports of outgoing connections.
-_PORTS = range(20_000, 32_000)
+# Below the range from which Linux and macOS take the ports of outgoing connections; shared out among the
+# workers of one pytest.
+_WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+_PORTS = range(20_000 + _WORKER, 32_000, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
 _given: set[int] = set()
 _SECONDS_BETWEEN_PROBES = 0.05
 _HEALTHY = "200"

@@ -63,8 +63,9 @@ def configuration(
     extenders: Sequence[Mapping[str, Any]] = (),
     percentage_of_nodes_to_score: int = 0,
     queries_per_second: int = 5_000,
+    max_backoff_seconds: int = 10,
 ) -> dict[str, Any]:
-    """0 % is kube-scheduler's own sampling.
+    """0 % is kube-scheduler's own sampling, 10 s its own back-off.
 
     The client's rate is far above kube-scheduler's default of 50 a second, which would hide whatever slows
     scheduling down behind the rate of its bindings.
@@ -75,6 +76,7 @@ def configuration(
         "clientConnection": {"qps": queries_per_second, "burst": 2 * queries_per_second},
         "leaderElection": {"leaderElect": False},
         "percentageOfNodesToScore": percentage_of_nodes_to_score,
+        "podMaxBackoffSeconds": max_backoff_seconds,
         "profiles": [dict(entry) for entry in profiles or [profile()]],
         "extenders": [dict(entry) for entry in extenders],
     }

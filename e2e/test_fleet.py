@@ -14,7 +14,7 @@ from e2e.objects import Object
 from e2e.outcomes import NotSeenError
 from e2e.tradewind import Service
 
-_SECONDS = 40.0
+_SECONDS = 60.0
 _MANIFEST = Path(__file__).parents[1] / "manifests" / "fleet" / "hub.yaml"
 _PRICE_ALONE = {
     "price": 1, "stability": 0, "centroid": 0, "equivalence": 0, "energy": 0, "health": 0, "locality": 0

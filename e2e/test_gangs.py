@@ -15,14 +15,14 @@ from tradewind.planner.gang_room import WholeGangFits
 
 _GANG = "tradewind.dev/gang"
 _MIN = "tradewind.dev/gang-min"
-# In which part of a gang would have been bound: back-off is 10 s at most.
-_CALM_SECONDS = 12.0
+# In which part of a gang would have been bound: back-off is 1 s here.
+_CALM_SECONDS = 4.0
 
 
 @pytest.fixture(autouse=True)
 def scheduling(tradewind: Tradewind, start_scheduler: StartScheduler) -> None:
     entry = scheduler.extender(tradewind.url, weight=10, ignorable=True)
-    start_scheduler(scheduler.configuration(extenders=[entry]))
+    start_scheduler(scheduler.configuration(extenders=[entry], max_backoff_seconds=1))
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def stays_unbound(api: Api, namespace: str, gang: str) -> None:
         name = f"waker-{gang}-{number}"
         api.create(objects.pod(name, namespace, cpu="1m", memory="1Mi"))
         outcomes.bound_node(api, namespace, name)
-        time.sleep(1)
+        time.sleep(0.5)
     assert bound(api, namespace, gang) == []
 
 

@@ -24,14 +24,14 @@ from scoring.filters.xor import Xor
 
 _ZONE = "topology.kubernetes.io/zone"
 _ZONES = {"a": "x", "b": "x", "c": "y"}
-# In which what is wrong would have happened: kube-scheduler's back-off is 10 s at most.
-_CALM_SECONDS = 12.0
+# In which what is wrong would have happened: back-off is 1 s here.
+_CALM_SECONDS = 4.0
 
 
 @pytest.fixture(autouse=True)
 def scheduling(tradewind: Tradewind, start_scheduler: StartScheduler, add_nodes: AddNodes) -> None:
     entry = scheduler.extender(tradewind.url, weight=10, ignorable=True)
-    start_scheduler(scheduler.configuration(extenders=[entry]))
+    start_scheduler(scheduler.configuration(extenders=[entry], max_backoff_seconds=1))
     add_nodes(*(objects.node(name, labels={_ZONE: zone, "rack": zone}) for name, zone in _ZONES.items()))
 
 

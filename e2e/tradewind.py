@@ -14,7 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from e2e.certs import KeyPair
 from e2e.processes import Workspace, free_port
 
-_METRIC_SECONDS = 20.0
+_METRIC_SECONDS = 60.0
 CONFIGURATION = {"apiVersion": "tradewind.dev/v1alpha1", "kind": "TradewindConfiguration"}
 
 

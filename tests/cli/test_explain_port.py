@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from e2e.certs import Authority
-from tests.cli.test_serve import _REQUEST, ask, eventually, free_port, serving
+from e2e.processes import free_port
+from tests.cli.test_serve import _REQUEST, ask, eventually, serving
 from tradewind.cli.main import main
 
 KUBECONFIG = """
@@ -45,7 +46,7 @@ def accepts(port: int) -> bool:
 
 
 def explain(port: int, context: ssl.SSLContext, token: str) -> tuple[int, Any]:
-    connection = http.client.HTTPSConnection("localhost", port, context=context, timeout=20)
+    connection = http.client.HTTPSConnection("localhost", port, context=context, timeout=60)
     try:
         connection.request("GET", "/explain/shop/a", headers={"Authorization": f"Bearer {token}"})
         response = connection.getresponse()

@@ -17,10 +17,11 @@ from typing import Any
 import pytest
 
 from e2e.certs import Authority
+from e2e.processes import free_port
 from tradewind.cli.main import main
 from tradewind.runtime.source import EXAMPLES
 
-_DEADLINE_SECONDS = 20.0
+_DEADLINE_SECONDS = 60.0
 _REQUEST = (EXAMPLES / "request.json").read_bytes()
 
 
@@ -67,13 +68,6 @@ def serving(*arguments: str) -> Iterator[Process]:
             process.stop()
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
 def eventually(condition: Any) -> None:
     deadline = time.monotonic() + _DEADLINE_SECONDS
     while not condition():
@@ -85,9 +79,9 @@ def ask(
     port: int, method: str, path: str, body: bytes = b"", context: ssl.SSLContext | None = None
 ) -> tuple[int, Any]:
     connection = (
-        http.client.HTTPSConnection("localhost", port, context=context, timeout=10)
+        http.client.HTTPSConnection("localhost", port, context=context, timeout=_DEADLINE_SECONDS)
         if context
-        else http.client.HTTPConnection("localhost", port, timeout=10)
+        else http.client.HTTPConnection("localhost", port, timeout=_DEADLINE_SECONDS)
     )
     try:
         connection.request(method, path, body or None, {"Content-Type": "application/json"})
@@ -123,7 +117,7 @@ def test_without_a_cluster_it_serves_the_example_and_says_so() -> None:
 
 def test_a_connection_is_kept_between_requests() -> None:
     with serving() as process:
-        connection = http.client.HTTPConnection("127.0.0.1", process.port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", process.port, timeout=_DEADLINE_SECONDS)
         connection.request("POST", "/filter", _REQUEST)
         connection.getresponse().read()
         first = connection.sock

@@ -38,7 +38,7 @@ class Server:
                 query = parse_qs(body)["query"][0]
                 served.seen.append((query, self.headers.get("Authorization", "")))
                 if served.delayed:
-                    served.delay.wait(10)
+                    served.delay.wait(60)
                 status, data = served.answer(query)
                 self.send_response(status)
                 self.send_header("Content-Length", str(len(data) + 2**20 * served.drips))
@@ -160,12 +160,12 @@ def test_a_slow_server_is_given_up(server: Server) -> None:
     start = time.monotonic()
     _, errors = ask(server, median_price=None, timeout_seconds=0.2)
     assert "timed out" in errors[0]
-    assert time.monotonic() - start < 8  # and not the ten seconds that the server takes
+    assert time.monotonic() - start < 30  # and not the minute that the server takes
 
 
 def test_a_server_that_drips_is_given_up_too(server: Server) -> None:
     server.drips = True
-    _, errors = ask(server, median_price=None, timeout_seconds=0.3)
+    _, errors = ask(server, median_price=None, timeout_seconds=1.5)
     assert "too slow" in errors[0]
 
 

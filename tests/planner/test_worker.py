@@ -86,9 +86,9 @@ def test_a_solver_that_hangs_is_ended_at_its_deadline(worker: Worker) -> None:
     assert worker.solve(_boreas_b(), {}, 20).failure == ""  # loaded, so that only the solving is stopped
     pid = worker.pid
     assert pid is not None
-    stopping = threading.Timer(0.5, os.kill, (pid, signal.SIGSTOP))
+    stopping = threading.Timer(0.3, os.kill, (pid, signal.SIGSTOP))
     stopping.start()
-    result = worker.solve(problem, floor, 2)
+    result = worker.solve(problem, floor, 4)
     stopping.join()
     assert "not done in time" in result.failure
     assert worker.pid is None
