@@ -3,8 +3,8 @@
 import pytest
 
 from tests.builders import PodBuilder, node, pod
+from tests.explain.service import serving
 from tests.explain.test_evaluation import Typed, explained
-from tests.explain.test_explanation import serving
 from tradewind.cluster.objects import read_pod
 
 __all__ = ["explained"]  # a fixture

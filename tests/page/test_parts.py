@@ -3,7 +3,7 @@
 import pytest
 
 from tests.builders import NodeBuilder, PodBuilder, node, offer_of, pod
-from tests.explain.test_explanation import serving
+from tests.explain.service import serving
 from tradewind.cluster.cache import Cache
 from tradewind.explain.decisions import Decisions
 from tradewind.market.quotes import Origin, Origins

@@ -4,12 +4,12 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from tradewind.explain.explanation import Candidates, Explanation, Ranked, RejectedBy, RejectedNode
-from tradewind.explain.tables import GAP, Column, lines, total_width
+from tradewind.explain.tables import GAP, Column, fitted, lines, total_width
 from tradewind.explain.words import decimals_of, dollars
 
-_NARROWEST, _WIDEST = 80, 120
+_NARROWEST, _WIDEST = 40, 120
 _SHORT_NAME = 16
-_LONGEST_BAR = 20
+_LONGEST_BAR = 20  # columns, and a quarter of a narrow terminal
 _EXAMPLES = 5
 
 
@@ -37,11 +37,12 @@ def _ranking(explanation: Explanation, width: int) -> Iterator[str]:
     name_width = min(_SHORT_NAME, max(len(each.node) for each in ranked))
     while scorers and width < total_width([*fixed, *scorers]) + len(GAP) + name_width:
         scorers.pop()
-    names = _names(ranked, width - len(GAP) - total_width([*fixed, *scorers]))
-    yield f"Ranked: {len(ranked):,} of {explanation.ranked_count:,}, by the sum of the weighted scores"
-    yield from lines([fixed[0], names, *fixed[1:], *scorers])
+    names = _names(ranked, max(name_width, width - len(GAP) - total_width([*fixed, *scorers])))
+    shown = f"{len(ranked):,} of {explanation.ranked_count:,}"
+    yield textwrap.fill(f"Ranked: {shown}, by the sum of the weighted scores", width)
+    yield from lines(fitted([fixed[0], names, *fixed[1:], *scorers], width))
     if telling[len(scorers) :]:
-        yield f"Left out for lack of room: {', '.join(telling[len(scorers) :])}."
+        yield textwrap.fill(f"Left out for lack of room: {', '.join(telling[len(scorers) :])}.", width)
     same = [scorer for scorer in ranked[0].terms if scorer not in telling]
     if same and len(ranked) > 1:
         yield textwrap.fill(f"The same on all of them: {', '.join(same)}.", width)
@@ -91,9 +92,10 @@ def _rejections(candidates: Candidates, width: int) -> Iterator[str]:
     """A histogram by reason; a full bar is all candidates."""
     yield f"Rejected: {candidates.count - candidates.passed:,} of {candidates.count:,}"
     digits = len(f"{max(each.count for each in candidates.rejected):,}")
+    longest = min(_LONGEST_BAR, width // 4)
     for each in sorted(candidates.rejected, key=lambda one: -one.count):
-        bar = "#" * max(1, round(_LONGEST_BAR * each.count / candidates.count))
-        head = f"{each.count:>{digits},}{GAP}{bar:<{_LONGEST_BAR}}{GAP}"
+        bar = "#" * max(1, round(longest * each.count / candidates.count))
+        head = f"{each.count:>{digits},}{GAP}{bar:<{longest}}{GAP}"
         indent = " " * len(head)
         yield textwrap.fill(f"{head}{each.reason}{_detail(each)}", width, subsequent_indent=indent)
         yield textwrap.fill(_examples(each), width, initial_indent=indent, subsequent_indent=indent)
