@@ -11,7 +11,12 @@ def need(key: str, *values: str, operator: str = "In") -> Object:
 
 def node_pool(name: str, *needs: Object, **spec: Any) -> Object:
     template = {"metadata": {"labels": spec.pop("labels", {})}}
-    template["spec"] = {"requirements": list(needs), "taints": spec.pop("taints", [])}
+    node_class = {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"}
+    template["spec"] = {
+        "nodeClassRef": node_class,
+        "requirements": list(needs),
+        "taints": spec.pop("taints", []),
+    }
     return {
         "apiVersion": "karpenter.sh/v1",
         "kind": "NodePool",

@@ -8,7 +8,8 @@ from kubernetes.client import ApiClient, Configuration
 
 from tests.kube.api_server import ApiServer, Asked, Reply, serving
 from tradewind.cli.main import main, parser
-from tradewind.controller.release import UngateReport, _release
+from tradewind.controller.held_pods import UngateReport
+from tradewind.controller.ungating import ungate_all
 from tradewind.errors import GoneError
 from tradewind.kube import writes as api_writes
 from tradewind.planner.gate import GATE, OLD_GATE
@@ -70,7 +71,7 @@ def page(names: Iterable[str], token: str = "", gate: str = GATE) -> Reply:
 def released(server: ApiServer) -> UngateReport:
     async def go() -> UngateReport:
         async with serving(server):
-            return await _release(ApiClient(Configuration(host=server.url)))
+            return await ungate_all(ApiClient(Configuration(host=server.url)))
 
     return asyncio.run(go())
 

@@ -7,7 +7,8 @@ import pytest
 from kubernetes.client import ApiClient, Configuration
 
 from tests.kube.api_server import ApiServer, Reply, serving
-from tradewind.kube.events import PodReference, warn
+from tradewind.kube.events import warn
+from tradewind.kube.objects import PodReference
 
 _OWN = PodReference("shop", "tradewind-0", "u-0")
 

@@ -15,7 +15,8 @@ from tradewind.cluster.objects import Pod
 from tradewind.controller.gang_losses import Loss
 from tradewind.controller.metrics import PlanMetrics
 from tradewind.errors import ApiError
-from tradewind.kube.events import Event, EventWriter, PodReference
+from tradewind.kube.events import Event, EventWriter
+from tradewind.kube.objects import PodReference
 from tradewind.kube.writes import ApiWrites
 
 # The API server forgets Events after an hour, unless told otherwise.

@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from tradewind.errors import ApiError, ConflictError
 from tradewind.kube.access import ApiClient
+from tradewind.kube.objects import PodReference
 from tradewind.kube.writes import ApiWrites
 
 _MAX_TEXT = 1024  # by the Event's definition
@@ -15,12 +16,6 @@ _MAX_NAME = 253 - 17  # of the object's, before a point and the digest
 _WARNING_SECONDS = 5.0
 
 _log = logging.getLogger(__name__)
-
-
-class PodReference(NamedTuple):
-    namespace: str
-    name: str
-    uid: str  # may be empty, but then `kubectl describe` does not find the Event
 
 
 class Event(NamedTuple):

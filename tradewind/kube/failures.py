@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from http import HTTPStatus
 from typing import TypeVar
 
-import aiohttp
 import msgspec
 import urllib3
 from kubernetes.config import ConfigException
@@ -55,14 +54,15 @@ def decoded(decoder: msgspec.json.Decoder[Decoded], data: bytes | msgspec.Raw) -
 
 
 @contextmanager
-def api_errors() -> Iterator[None]:
-    """Whatever the HTTP libraries raise, or the official client for credentials, leaves as an ApiError."""
+def api_errors(*others: type[Exception]) -> Iterator[None]:
+    """Whatever urllib3 raises, the official client for credentials, or `others`, leaves as an ApiError."""
+    failed: tuple[type[Exception], ...] = (urllib3.exceptions.HTTPError, OSError, *others)
     try:
         yield
     except ConfigException as error:
         raise ApiError(f"the credentials cannot be renewed: {error}") from error
     except (urllib3.exceptions.ReadTimeoutError, TimeoutError) as error:
         raise ApiError("the API server has fallen silent") from error
-    except (urllib3.exceptions.HTTPError, aiohttp.ClientError, OSError) as error:
+    except failed as error:
         text = str(error) or type(error).__name__
         raise ApiError(f"the connection to the API server failed: {text}") from error

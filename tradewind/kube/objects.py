@@ -1,5 +1,7 @@
 """What every object of the API has, read even where the rest of it cannot be."""
 
+from typing import NamedTuple
+
 import msgspec
 
 from tradewind.errors import QuantityError, UnreadableObjectError
@@ -15,6 +17,12 @@ class Identity(msgspec.Struct, rename="camel", gc=False):
     namespace: str | None = None
     uid: str | None = None
     resource_version: str | None = None
+
+
+class PodReference(NamedTuple):
+    namespace: str
+    name: str
+    uid: str  # may be empty, but then `kubectl describe` does not find an Event about it
 
 
 class _Identified(msgspec.Struct, gc=False):

@@ -110,7 +110,7 @@ class ApiWrites:
 
     async def _attempt(self, method: str, path: str, data: bytes, content_type: str) -> _Failure | bytes:
         try:
-            with api_errors():
+            with api_errors(aiohttp.ClientError):
                 headers = {**_HEADERS, "Content-Type": content_type, **await self._authorization()}
                 async with self._session.request(
                     method,

@@ -3,7 +3,7 @@
 import os
 import socket
 
-from tradewind.kube.events import PodReference
+from tradewind.kube.objects import PodReference
 
 DEFAULT_NAMESPACE = "tradewind-system"  # of the manifests
 
