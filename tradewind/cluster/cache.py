@@ -1,41 +1,24 @@
-"""The newest known state of the cluster: one writer's mutable columns, and frozen copies for readers.
+"""The newest known state of the cluster: one writer's mutable state, and frozen copies for readers.
 
-Events are cheap: a pod that comes or goes changes one column entry for each of its resources. A snapshot is
-copied only when somebody asks for one after a change.
+A snapshot is made only when somebody asks for one after a change.
 """
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
-from typing import NamedTuple, TypedDict
+from typing import NamedTuple
 
 import msgspec
-import numpy as np
 
 from tradewind.cluster.added_nodes import with_nodes
 from tradewind.cluster.budgets import Budget
 from tradewind.cluster.guide import Guide
+from tradewind.cluster.node_columns import NodeColumns
 from tradewind.cluster.objects import Namespace, Node, Pod
 from tradewind.cluster.placed import PlacedPods
 from tradewind.cluster.replicas import Replicas
 from tradewind.cluster.roster import RosterWriter
-from tradewind.cluster.snapshot import (
-    Amounts,
-    Cluster,
-    Columns,
-    Floats,
-    Nodes,
-    Offer,
-    Snapshot,
-    Supply,
-    frozen,
-)
-from tradewind.cluster.table import Mask, NodeTable
-
-_FIRST_RESOURCES = ("cpu", "memory", "ephemeral-storage", "pods")
-_FIRST_CAPACITY = 64
-_DURABLE = Offer._fields.index("durable")
+from tradewind.cluster.snapshot import Cluster, Floats, Nodes, Offer, Snapshot
 
 
 class WorkCounter(NamedTuple):
@@ -43,14 +26,6 @@ class WorkCounter(NamedTuple):
 
     arrivals: int = 0  # a pod began to wait for a node, or lost the one it was nominated for
     openings: int = 0  # a node came, changed or went, or a pod left one
-
-
-class _OfferColumns(TypedDict):
-    price: Floats
-    median_price: Floats
-    interruption_rate: Floats
-    durable: Mask
-    leaving: Mask
 
 
 class Cache:
@@ -63,12 +38,8 @@ class Cache:
         self._batches = 0  # under way
         self._shown: Snapshot | None = None  # meanwhile
         self._snapshot: Snapshot | None = None
-        self._nodes: dict[str, Node] = {}
-        self._row_of: dict[str, int] = {}
-        self._names: list[str] = []
-        self._table: NodeTable | None = None  # as handed out, until a node changes
-        self._columns: Columns | None = None  # the same, until a node or the known resources change
-        self._moved = False  # pods have come or gone since
+        self._columns = NodeColumns()
+        self._nodes: Mapping[str, Node] = self._columns.nodes
         self._pods: dict[str, Pod] = {}
         self._waiting: dict[str, Pod] = {}
         self._work = self._notified = WorkCounter()
@@ -81,10 +52,6 @@ class Cache:
         self._frozen_namespaces: Mapping[str, Namespace] | None = None  # as handed out, until one changes
         self._guide: Guide | None = None
         self._budgets: tuple[Budget, ...] = ()
-        self._resource_rows = {name: row for row, name in enumerate(_FIRST_RESOURCES)}
-        self._allocatable = np.zeros((len(_FIRST_RESOURCES), _FIRST_CAPACITY), np.int64)
-        self._requested = np.zeros_like(self._allocatable)
-        self._offers = np.zeros((len(Offer._fields), _FIRST_CAPACITY))
 
     def snapshot(self) -> Snapshot:
         shown = self._shown
@@ -128,7 +95,7 @@ class Cache:
         """Whether all these nodes are known, after at most `timeout` seconds."""
         wanted = set(names)
         with self._changed:
-            return self._changed.wait_for(lambda: self._row_of.keys() >= wanted, timeout)
+            return self._changed.wait_for(lambda: self._columns.knows(wanted), timeout)
 
     def wait_for_work(self, seen: WorkCounter, timeout: float | None) -> WorkCounter:
         """The newest count, as soon as it is another than the one seen, or after `timeout` seconds."""
@@ -151,12 +118,7 @@ class Cache:
             if self._nodes.get(node.name) == node:
                 return
             offer = self._offer_of(node)  # not ours, may fail: before anything is changed
-            self._nodes[node.name] = node
-            self._table = self._columns = None
-            row = self._row_of.get(node.name)
-            if row is None:
-                row = self._append(node.name)
-            self._write_node(row, node, offer)
+            self._columns.write(node, offer, self._pods_on.get(node.name, {}).values())
             self._mark_replicas(node.name)
             self._open()
             self._bump()
@@ -167,28 +129,19 @@ class Cache:
         Readers see all of them at once. How many nodes have another offer now.
         """
         with self._changed:
-            same = [index for index, node in enumerate(nodes) if self._nodes.get(node.name) is node]
-            rows = np.array([self._row_of[nodes[index].name] for index in same], np.intp)
-            before, after = self._offers[:, rows], offers[:, same]
-            differs = ~((before == after) | (np.isnan(before) & np.isnan(after))).all(axis=0)
-            if not differs.any():
-                return 0
-            self._offers[:, rows] = after
-            for index in np.flatnonzero(before[_DURABLE] != after[_DURABLE]).tolist():
-                self._mark_replicas(nodes[same[index]].name)
-            if (before[_DURABLE:] != after[_DURABLE:]).any():  # or leaving: pods may wait for the change
+            changes = self._columns.update_offers(nodes, offers)
+            for name in changes.durable:
+                self._mark_replicas(name)
+            if changes.opening:
                 self._open()
-            if self._columns is not None:
-                supply = replace(self._columns.supply, **self._offer_columns())
-                self._columns = replace(self._columns, supply=supply)
-            self._bump()
-            return int(np.count_nonzero(differs))
+            if changes.nodes:
+                self._bump()
+            return changes.nodes
 
     def remove_node(self, name: str) -> None:
         with self._changed:
-            if self._nodes.pop(name, None) is None:
+            if not self._columns.remove(name):
                 return
-            self._close_gap(self._row_of.pop(name))
             self._mark_replicas(name)
             self._open()
             self._bump()
@@ -352,105 +305,32 @@ class Cache:
         return self._snapshot
 
     def _copy(self) -> Snapshot:
-        """Nearly all changes are of pods: only what these touch is copied anew."""
-        if self._table is None:
-            self._table = NodeTable([self._nodes[name] for name in self._names])
-        if self._columns is None:
-            self._columns = self._new_columns()
-        elif self._moved:
-            self._columns = Columns(supply=self._columns.supply, free=self._frozen_free())
-        self._moved = False
+        table, columns = self._columns.freeze()
         if self._frozen_namespaces is None:
             self._frozen_namespaces = dict(self._namespaces)
         cluster = Cluster(
-            table=self._table,
-            durable=self._columns.supply.durable,
-            leaving=self._columns.supply.leaving,
+            table=table,
+            durable=columns.supply.durable,
+            leaving=columns.supply.leaving,
             placed=self._placed.freeze(),
             roster=self._roster.freeze(),
             namespaces=self._frozen_namespaces,
             guide=self._guide,
         )
-        nodes = Nodes(rows=self._columns.supply.rows, columns=self._columns, cluster=cluster)
+        nodes = Nodes(rows=columns.supply.rows, columns=columns, cluster=cluster)
         return Snapshot(generation=self._generation, nodes=nodes)
-
-    def _new_columns(self) -> Columns:
-        count = len(self._names)
-        supply = Supply(
-            rows=frozen(np.arange(count)),
-            resource_rows=dict(self._resource_rows),
-            allocatable=frozen(self._allocatable[:, :count].copy()),
-            **self._offer_columns(),
-        )
-        return Columns(supply=supply, free=self._frozen_free())
-
-    def _frozen_free(self) -> Amounts:
-        count = len(self._names)
-        return frozen(self._allocatable[:, :count] - self._requested[:, :count])
-
-    def _offer_columns(self) -> "_OfferColumns":
-        price, median_price, interruption_rate, durable, leaving = self._offers[:, : len(self._names)]
-        return {
-            "price": frozen(price.copy()),
-            "median_price": frozen(median_price.copy()),
-            "interruption_rate": frozen(interruption_rate.copy()),
-            "durable": frozen(durable.astype(np.bool_)),
-            "leaving": frozen(leaving.astype(np.bool_)),
-        }
-
-    def _append(self, name: str) -> int:
-        row = len(self._names)
-        if row == self._offers.shape[1]:
-            self._grow(resources=0, nodes=row)
-        self._names.append(name)
-        self._row_of[name] = row
-        return row
-
-    def _grow(self, *, resources: int, nodes: int) -> None:
-        self._columns = None
-        self._allocatable = np.pad(self._allocatable, ((0, resources), (0, nodes)))
-        self._requested = np.pad(self._requested, ((0, resources), (0, nodes)))
-        self._offers = np.pad(self._offers, ((0, 0), (0, nodes)))
-
-    def _resource_row(self, resource: str) -> int:
-        row = self._resource_rows.get(resource)
-        if row is None:
-            row = self._resource_rows[resource] = len(self._resource_rows)
-            self._grow(resources=1, nodes=0)
-        return row
-
-    def _write_node(self, row: int, node: Node, offer: Offer) -> None:
-        amounts = {self._resource_row(name): value for name, value in node.allocatable.items()}
-        self._allocatable[:, row] = 0
-        for resource_row, value in amounts.items():
-            self._allocatable[resource_row, row] = value
-        self._offers[:, row] = offer
-        self._requested[:, row] = 0
-        for pod in self._pods_on.get(node.name, {}).values():
-            self._count(pod, sign=1)
-
-    def _close_gap(self, row: int) -> None:
-        """Move the last node into the row of a removed one: the order of nodes has no meaning."""
-        self._table = self._columns = None
-        last = len(self._names) - 1
-        for columns in (self._allocatable, self._requested, self._offers):
-            columns[:, row] = columns[:, last]
-        moved = self._names.pop()
-        if row != last:
-            self._names[row] = moved
-            self._row_of[moved] = row
 
     def _put_on(self, pod: Pod) -> None:
         if pod.node_name and not pod.finished:
             self._pods_on.setdefault(pod.node_name, {})[pod.uid] = pod
             self._placed.add(pod)
-            self._count(pod, sign=1)
+            self._columns.count(pod, sign=1)
 
     def _take_off(self, pod: Pod) -> None:
         on_node = self._pods_on.get(pod.node_name, {})
         if on_node.pop(pod.uid, None) is not None:
             self._placed.remove(pod)
-            self._count(pod, sign=-1)
+            self._columns.count(pod, sign=-1)
             self._open()
         if not on_node:
             self._pods_on.pop(pod.node_name, None)
@@ -471,11 +351,3 @@ class Cache:
 
     def _open(self) -> None:
         self._work = WorkCounter(self._work.arrivals, self._work.openings + 1)
-
-    def _count(self, pod: Pod, *, sign: int) -> None:
-        row = self._row_of.get(pod.node_name)
-        if row is not None:
-            self._moved = True
-            for resource, value in pod.counted.items():
-                resource_row = self._resource_row(resource)  # may replace the arrays: look them up after
-                self._requested[resource_row, row] += sign * value
