@@ -1,7 +1,8 @@
 """`python -m bench.planner`: how long a plan takes, what it needs, and how far from the best it may be.
 
-A plan is measured from the snapshot to the binding order, with the solvers' process running already. Prices
-are ratios to the bound of the linear programme, below which no plan can be.
+Each case with every engine of the planner. A plan is measured from the snapshot to the binding order, with
+the solvers' process running already. Prices are ratios to the bound of the linear programme, below which no
+plan can be.
 """
 
 import argparse
@@ -9,17 +10,21 @@ import resource
 import sys
 import time
 from collections.abc import Sequence
+from typing import get_args
 
 from bench import planner_cases
 from bench.planner_cases import Object
+from tradewind.cluster.cache import Cache
 from tradewind.config import document as config
 from tradewind.planner.greedy import greedy
 from tradewind.planner.planner import plan
-from tradewind.planner.problem import money, placed_counts
+from tradewind.planner.problem import Engine, money, placed_counts
 from tradewind.planner.worker import Worker
 
 _BOUND_SECONDS = 120.0
 _HEAD = "case                                 pods  nodes placed  seconds price/bound  greedy  engine"
+_ENGINES = get_args(Engine)
+_LARGE = ((4_000, 1_000, 100, 2.5), (10_000, 5_000, 200, 5.0), (50_000, 12_500, 500, 10.0))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -42,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _large(worker: Worker) -> None:
-    for pods, nodes, classes, seconds in ((10_000, 5_000, 200, 0.5), (50_000, 12_500, 500, 2.5)):
+    for pods, nodes, classes, seconds in _LARGE:
         for tied in (0.0, 0.2):
             name = f"{tied:.0%} with anti-affinity or spread"
             _measure(worker, name, planner_cases.synthetic(pods, nodes, classes, tied), seconds)
@@ -61,10 +66,15 @@ def _public(worker: Worker, seeds: int, seconds: float) -> None:
 
 def _measure(worker: Worker, name: str, objects: Sequence[Object], seconds: float) -> None:
     cache = planner_cases.filled(objects)
+    for engine in _ENGINES:
+        _plan(worker, name, cache, seconds, engine)
+
+
+def _plan(worker: Worker, name: str, cache: Cache, seconds: float, engine: Engine) -> None:
     policies = config.DEFAULT.policies()
     snapshot, pods = cache.snapshot(), cache.all_pods()
     started = time.monotonic()
-    planned = plan(snapshot, pods, policies.of, worker, seconds)
+    planned = plan(snapshot, pods, policies.of, worker, seconds, engine=engine)
     took = time.monotonic() - started
     problem, placements = planned.batch.problem, planned.plan.placements
     floor = greedy(problem)
@@ -73,8 +83,8 @@ def _measure(worker: Worker, name: str, objects: Sequence[Object], seconds: floa
     ratio = f"{planned.plan.hourly_cost / bound:11.3f}" if bound else f"{'unknown':>11}"
     peer = f"{money(problem, floor) / bound:7.3f}" if bound and whole else f"{'-':>7}"
     sizes = f"{problem.pods:6} {len(problem.node_names):6} {len(placements):6}"
-    engine = "; ".join(filter(None, (planned.plan.engine, planned.failure)))
-    print(f"{name:34} {sizes} {took:8.2f} {ratio} {peer}  {engine}", flush=True)
+    found_by = "; ".join(filter(None, (planned.plan.engine, planned.failure)))
+    print(f"{name:34} {sizes} {took:8.2f} {ratio} {peer}  {found_by}", flush=True)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from tradewind.config.settings import Settings
 from tradewind.controller.metrics import PlanMetrics
 from tradewind.controller.planning import Orders, Planning
 from tradewind.planner import gate, plan_annotation
-from tradewind.planner.problem import Assignment, Outcome, Problem
+from tradewind.planner.problem import Outcome
 from tradewind.planner.worker import Result, Worker
 
 _HEAD = {"apiVersion": "tradewind.dev/v1alpha1", "kind": "TradewindConfiguration"}
@@ -192,9 +192,9 @@ class Idle(Worker):
 
     loaded = True
 
-    def solve(self, _problem: Problem, floor: Assignment, *_: float) -> Result:
+    def solve(self, *args: Any, **_: Any) -> Result:
         self.asked += 1
-        return Result(Outcome(floor, "greedy"), "")
+        return Result(Outcome(args[1], "greedy"), "")
 
 
 @pytest.fixture

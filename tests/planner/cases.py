@@ -11,7 +11,7 @@ from tradewind.planner.binding import valid_order
 from tradewind.planner.engine import optimise
 from tradewind.planner.greedy import greedy
 from tradewind.planner.plan import Plan, make_plan
-from tradewind.planner.problem import Outcome
+from tradewind.planner.problem import Engine, Outcome
 from tradewind.planner.reasons import reasons
 
 HOST = "kubernetes.io/hostname"
@@ -39,14 +39,19 @@ def batch_of(cache: Cache, rent: float = 0.0) -> Batch:
 
 
 def planned(
-    nodes: Iterable[NodeBuilder], pods: Iterable[PodBuilder], *, solve: bool = True, seconds: float = 5
+    nodes: Iterable[NodeBuilder],
+    pods: Iterable[PodBuilder],
+    *,
+    solve: bool = True,
+    seconds: float = 5,
+    engine: Engine = "auto",
 ) -> Plan:
     """The plan, which kube-scheduler's rules were seen to allow; without `solve` the greedy floor."""
     cache = filled(nodes, pods)
     batch = batch_of(cache)
     found = [Outcome(greedy(batch.problem), "greedy")]
     if solve:
-        optimise(batch.problem, found[0].assignment, seconds, found.append)
+        optimise(batch.problem, found[0].assignment, seconds, found.append, engine=engine)
     unplaced = {**batch.refused, **reasons(batch, found[-1].assignment)}
     plan = make_plan(batch, valid_order(batch.problem, found[-1].assignment), unplaced, found[-1].engine)
     assert list(gangs_kept(cache.all_pods(), plan)) == []

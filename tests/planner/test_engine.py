@@ -13,9 +13,10 @@ from tests.planner.drawn import mixed_nodes, mixed_pods
 from tradewind.planner import covering, windows
 from tradewind.planner.binding import valid_order
 from tradewind.planner.bound import lower_bound
+from tradewind.planner.engine import optimise
 from tradewind.planner.greedy import greedy
 from tradewind.planner.plan import make_plan
-from tradewind.planner.problem import Assignment, Problem, money, value
+from tradewind.planner.problem import Assignment, Outcome, Problem, money, value
 from tradewind.planner.reasons import reasons
 
 
@@ -29,10 +30,19 @@ def _windows(problem: Problem) -> Assignment:
     return windows.improve(problem, greedy(problem), time.monotonic() + 2, lambda _: None)
 
 
+def _flow(problem: Problem) -> Assignment:
+    found: list[Outcome] = []
+    optimise(problem, {}, 60, found.append, engine="flow")
+    [(assignment, engine)] = found
+    assert engine == "flow"
+    return assignment
+
+
 ENGINES = [
     pytest.param(greedy, id="greedy"),
     pytest.param(_cover, id="covering"),
     pytest.param(_windows, id="windows"),
+    pytest.param(_flow, id="flow"),
 ]
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from tests.planner.cases import batch_of, copies, filled, policy_of
 from tradewind.cluster import hints
 from tradewind.cluster.objects import Pod
 from tradewind.planner.planner import PlanResult, plan, within_reach
-from tradewind.planner.problem import Assignment, Outcome, Problem
+from tradewind.planner.problem import Outcome
 from tradewind.planner.settings import PoolTemplate
 from tradewind.planner.worker import Result, Worker
 
@@ -26,8 +27,9 @@ class _Asked(Worker):
         super().__init__()
         self.seconds: list[tuple[float, float]] = []
 
-    def solve(self, _problem: Problem, floor: Assignment, seconds: float, *more: float) -> Result:
-        self.seconds.append((seconds, more[0]))
+    def solve(self, *args: Any, **options: Any) -> Result:
+        _, floor, seconds = args
+        self.seconds.append((seconds, options["patience"]))
         return Result(Outcome(floor, "greedy"), "")
 
 

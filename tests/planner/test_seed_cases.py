@@ -7,9 +7,13 @@ import pytest
 from tests.builders import PodBuilder, node, pod
 from tests.planner.cases import HOST, ZONE, copies, planned, where
 from tradewind.cluster import hints
+from tradewind.planner.problem import Engine
+
+_ENGINES = pytest.mark.parametrize("engine", ["auto", "flow"])
 
 
-def test_a_pod_gets_its_best_node_although_its_opponent_can_use_only_the_other() -> None:
+@_ENGINES
+def test_a_pod_gets_its_best_node_although_its_opponent_can_use_only_the_other(engine: Engine) -> None:
     """Arcs to the nodes that both can use, as an aggregate of the two has them, would send both to m0."""
     nodes = [node("m0"), node("m1").label("disk", "ssd")]
     label = {"security": "s1"}
@@ -25,42 +29,45 @@ def test_a_pod_gets_its_best_node_although_its_opponent_can_use_only_the_other()
         .node_selector(HOST, "m0")
     )
     for order in ([p1, p2], [p2, p1]):
-        assert where(planned(nodes, order)) == {"p1": "m1", "p2": "m0"}
+        assert where(planned(nodes, order, engine=engine)) == {"p1": "m1", "p2": "m0"}
 
 
-def test_a_pod_apart_from_two_groups_shares_a_node_with_neither() -> None:
+@_ENGINES
+def test_a_pod_apart_from_two_groups_shares_a_node_with_neither(engine: Engine) -> None:
     nodes = [node("m0"), node("m1")]
     p1 = pod("p1").label("s1", "y").label("s2", "y").requests(cpu="1")
     p1 = p1.anti_affinity(HOST, {"s1": "y"}).anti_affinity(HOST, {"s2": "y"})
     p2 = pod("p2").label("s1", "y").requests(cpu="500m").anti_affinity(HOST, {"s1": "y"})
     p3 = pod("p3").label("s2", "y").requests(cpu="250m").anti_affinity(HOST, {"s2": "y"})
-    places = where(planned(nodes, [p2, p3, p1]))
+    places = where(planned(nodes, [p2, p3, p1], engine=engine))
     assert len(places) == 3
     assert places["p2"] == places["p3"] != places["p1"]
 
 
-def test_preferred_nodes_are_exhausted_first_and_the_surplus_stays_unscheduled() -> None:
+@_ENGINES
+def test_preferred_nodes_are_exhausted_first_and_the_surplus_stays_unscheduled(engine: Engine) -> None:
     nodes = [node("m0"), node("m1"), node("m2").label("disktype", "hdd")]
     nodes = [each.cpu("2") for each in nodes]
     nodes[:2] = [each.label("disktype", "ssd") for each in nodes[:2]]
     start = pod("t").requests(cpu="1").annotation("tradewind.dev/disk-type", "ssd")
     soft = start.annotation("tradewind.dev/disk-type-policy", "preferred")
-    from_config = planned(nodes, copies(soft, "t", 5))
+    from_config = planned(nodes, copies(soft, "t", 5), engine=engine)
     assert sorted(where(from_config).values()) == ["m0", "m0", "m1", "m1", "m2"]
     hard = [each.node_selector("disktype", "ssd") for each in copies(pod("t").requests(cpu="1"), "t", 5)]
-    plan = planned(nodes, hard)
+    plan = planned(nodes, hard, engine=engine)
     assert sorted(where(plan).values()) == ["m0", "m0", "m1", "m1"]
     [reason] = plan.unplaced.values()
     assert "cpu" in reason
 
 
 @pytest.mark.parametrize("order", [1, -1], ids=["the weaker wish first", "the stronger wish first"])
-def test_of_two_pods_the_one_that_wants_the_gpu_node_more_gets_it(order: int) -> None:
+@_ENGINES
+def test_of_two_pods_the_one_that_wants_the_gpu_node_more_gets_it(order: int, engine: Engine) -> None:
     nodes = [node("gpu").label("disktype", "gpu").cpu("1"), node("plain").cpu("1")]
     indifferent = pod("indifferent").requests(cpu="1")
     keen = pod("keen").requests(cpu="1").annotation("tradewind.dev/disk-type", "gpu")
     keen = keen.annotation("tradewind.dev/disk-type-policy", "preferred")
-    places = where(planned(nodes, [indifferent, keen][::order]))
+    places = where(planned(nodes, [indifferent, keen][::order], engine=engine))
     assert places == {"keen": "gpu", "indifferent": "plain"}
 
 

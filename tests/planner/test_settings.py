@@ -38,3 +38,10 @@ def test_a_key_by_both_of_its_names_is_refused() -> None:
 def test_what_makes_no_sense_is_refused(document: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
         PlannerSettings.model_validate(document)
+
+
+def test_the_engine_is_the_cheapest_unless_the_flow_is_asked_for() -> None:
+    assert PlannerSettings().engine == "auto"
+    assert PlannerSettings.model_validate({"engine": "flow"}).engine == "flow"
+    with pytest.raises(ValidationError):
+        PlannerSettings.model_validate({"engine": "simplex"})

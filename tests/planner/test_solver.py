@@ -12,7 +12,7 @@ import pytest
 from tests.builders import node, pod
 from tests.planner.cases import batch_of, copies, filled
 from tradewind.planner.greedy import greedy
-from tradewind.planner.problem import Assignment, Failure, Outcome, Problem
+from tradewind.planner.problem import Assignment, Failure, Options, Outcome, Problem
 from tradewind.planner.solver import serve
 
 
@@ -51,12 +51,12 @@ def _answers(*requests: Any) -> list[Any]:
 def test_each_request_is_acknowledged_and_ended() -> None:
     problem = _problem()
     floor = greedy(problem)
-    loaded, first, *outcomes, last = _answers(("optimise", problem, floor, 2.0, 0.0, math.inf))
+    loaded, first, *outcomes, last = _answers(("optimise", problem, floor, 2.0, Options(0.0, math.inf, "auto")))
     assert (loaded, first, last) == ("loaded", "ready", "done")
     assert [type(each) for each in outcomes] == [Outcome]
     assert outcomes[0].engine == "exact"
     # 3 of 4 cores of a node for 2 dollars
-    assert _answers(("lower_bound", problem, floor, 2.0, 0.0, math.inf)) == [
+    assert _answers(("lower_bound", problem, floor, 2.0, None)) == [
         "loaded",
         "ready",
         pytest.approx(1.5),
@@ -67,7 +67,7 @@ def test_each_request_is_acknowledged_and_ended() -> None:
 def test_what_a_solver_raises_is_told_and_the_next_request_served() -> None:
     problem = _problem()
     nothing: Assignment = {}
-    requests = [("lower_bound", each, nothing, 1.0, 0.0, math.inf) for each in (None, problem)]
+    requests = [("lower_bound", each, nothing, 1.0, None) for each in (None, problem)]
     _, ready, failure, again, bound, done = _answers(*requests)
     assert isinstance(failure, Failure)
     assert failure.text.startswith("AttributeError: ")

@@ -71,7 +71,10 @@ def _planned(
 ) -> PlanReport:
     started = time.monotonic()
     pools = parts.pools()
-    planned = plan(snapshot, pods, parts.settings.policy_of, worker, limit, pools=pools)
+    settings = parts.settings
+    planned = plan(
+        snapshot, pods, settings.policy_of, worker, limit, pools=pools, engine=settings.planner.engine
+    )
     seconds = time.monotonic() - started
     return PlanReport(
         planned=planned,

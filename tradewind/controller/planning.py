@@ -224,6 +224,7 @@ class Planning:
             expires_at=float(round(this.now + settings.plan_seconds)),
             pools=self._pools(),
             rent=settings.rent,
+            engine=settings.engine,
         )
         return result, len(moving)
 

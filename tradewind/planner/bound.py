@@ -60,7 +60,7 @@ def relax(
     requests = np.array([problem.classes[i].requests for i in used])
     step = _COARSE if guidance else _FINE if allowed.sum() > _WHOLE else 0.0
     costs = _group_costs(problem, used, groups) if arcs else np.zeros(allowed.shape)
-    profiles = _profiles(problem, used, costs)
+    profiles = cost_profiles(problem, used, costs)
     lumps = _lumps(allowed, requests, profiles, step)
     pods = np.array([counts[index] for index in used])
     demand = [int(pods[lump].sum()) for lump in lumps]
@@ -91,7 +91,7 @@ def _told_apart(problem: Problem) -> list[list[int]]:
     """Nodes that are alike in what pods cost there too, unless these are too many groups."""
     every = range(len(problem.classes))
     costs = np.array([each.cost for each in problem.classes]).reshape(len(problem.classes), -1)
-    groups = node_groups(problem, _profiles(problem, every, costs))
+    groups = node_groups(problem, cost_profiles(problem, every, costs))
     return groups if len(groups) * len(problem.classes) <= _TOLD_APART else node_groups(problem)
 
 
@@ -107,7 +107,7 @@ def _group_costs(problem: Problem, used: Sequence[int], groups: list[list[int]])
     return np.array(costs).reshape(len(used), len(groups))
 
 
-def _profiles(problem: Problem, used: Sequence[int], costs: Floats) -> Amounts:
+def cost_profiles(problem: Problem, used: Sequence[int], costs: Floats) -> Amounts:
     """Costs in steps, for each class those above its cheapest."""
     share = np.array([float((problem.price * problem.classes[i].share).mean()) for i in used])
     step = np.maximum(_COST_STEP * share, 1e-12)[:, None]

@@ -1,14 +1,14 @@
-"""Which engine places what: small batches exactly, others by covering, then window by window."""
+"""Which engine places what: small batches exactly, others by covering, then window by window; or a flow."""
 
 import math
 import time
 from collections.abc import Callable
 
-from tradewind.planner import completing, covering, exact, windows
+from tradewind.planner import completing, covering, exact, flow, windows
 from tradewind.planner.binding import assignment_of, valid_order
 from tradewind.planner.bound import relax
 from tradewind.planner.greedy import fill
-from tradewind.planner.problem import Assignment, Outcome, Problem, value
+from tradewind.planner.problem import Assignment, Engine, Outcome, Problem, value
 from tradewind.planner.progress import GAIN, Progress
 from tradewind.planner.state import State
 
@@ -28,17 +28,25 @@ def optimise(
     patience: float = 0.0,
     *,
     idle: float = math.inf,
+    engine: Engine = "auto",
 ) -> None:
     """Report ever better placements than the baseline, each of them valid, until the time is over.
 
     `patience` is for how many seconds more the search may look for a place for every pod; `idle` for how
-    many at least it goes on without a gain.
+    many at least it goes on without a gain. The flow is asked for as it is: it may cost more than the
+    baseline, but not leave out what that places.
     """
     if not problem.classes or not problem.node_names:
         return
     started = time.monotonic()
     best = _Best(problem, baseline, report, Progress(idle))
+    if engine == "flow":
+        best.replace(flow.route(problem, started + seconds), "flow")
+        return
     rows = _rows_that_matter(problem, _WHOLE)
+    if not best.complete:
+        # One unit a pod: where not all find a place, more do than if the largest come first.
+        best.offer(flow.route(problem, started + seconds * 0.2), "flow", checked=False)
     if not best.complete:
         _place_every(best, started + seconds * 0.3, patience or seconds * 0.4)
     proved = None if rows is None else _proved(best, rows, seconds * 0.4)
@@ -47,7 +55,9 @@ def optimise(
             report(Outcome(best.assignment, "exact"))
         return
     if rows is None or not best.progress.stalled():
-        covering.cover(problem, baseline, started + seconds * 0.6, best.offer_cover, best.progress)
+        covering.cover(
+            problem, best.assignment, started + seconds * 0.6, best.offer_cover, best.progress
+        )
     windows.improve(problem, best.assignment, started + seconds, best.offer_window, best.progress)
 
 
@@ -112,10 +122,7 @@ class _Best:
 
     def offer(self, assignment: Assignment, engine: str, *, checked: bool = True) -> bool:
         """Take it if it is better; whether all of it could be bound."""
-        kept = assignment if checked else assignment_of(valid_order(self.problem, assignment))
-        whole = kept == assignment
-        if not whole:
-            kept = fill(State(self.problem).load(kept)).assignment
+        kept, whole = (assignment, True) if checked else self._bindable(assignment)
         worth = value(self.problem, kept)
         if worth > self._value:
             if worth[0] > self._value[0] or worth[1] - self._value[1] > GAIN * abs(worth[1]):
@@ -124,6 +131,19 @@ class _Best:
             self.engine = engine
             self._report(Outcome(kept, self.engine))
         return whole
+
+    def replace(self, assignment: Assignment, engine: str) -> None:
+        """Take it unless it leaves out what had a place, whatever it costs."""
+        kept, _ = self._bindable(assignment)
+        if value(self.problem, kept)[0] >= self._value[0]:
+            self._report(Outcome(kept, engine))
+
+    def _bindable(self, assignment: Assignment) -> tuple[Assignment, bool]:
+        """What can be bound of it, filled up, and whether that is all of it."""
+        kept = assignment_of(valid_order(self.problem, assignment))
+        if kept == assignment:
+            return kept, True
+        return fill(State(self.problem).load(kept)).assignment, False
 
 
 def _rows_that_matter(problem: Problem, most: int) -> list[int] | None:

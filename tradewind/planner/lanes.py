@@ -26,18 +26,18 @@ def sequence(state: State, index: int, room: Amounts, costs: Floats, opening: Fl
     gates = [gate for tally in state.ties[index] if (gate := tally.gate(index)) is not None]
     if not gates:
         return _cheapest(rows, room[rows], price, limit)
-    lane_of = _lane_of(gates, rows)
-    order = np.lexsort((price, lane_of))
-    return _Lanes(gates, lane_of[order], rows[order], room[rows[order]]).run(limit, price[order], costs)
+    lanes = lane_of(gates, rows)
+    order = np.lexsort((price, lanes))
+    return _Lanes(gates, lanes[order], rows[order], room[rows[order]]).run(limit, price[order], costs)
 
 
-def _lane_of(gates: list[Gate], rows: Codes) -> Codes:
+def lane_of(gates: list[Gate], rows: Codes) -> Codes:
     """The lane of each of the rows: the same for two that are the same place to every gate."""
-    lane_of = np.zeros(rows.size, np.intp)
+    lanes = np.zeros(rows.size, np.intp)
     for gate in gates:
         places = int(gate.places.max(initial=0)) + 2
-        lane_of = np.unique(lane_of * places + gate.places[rows] + 1, return_inverse=True)[1]
-    return lane_of
+        lanes = np.unique(lanes * places + gate.places[rows] + 1, return_inverse=True)[1]
+    return lanes
 
 
 def _cheapest(rows: Codes, room: Amounts, price: Floats, limit: int) -> list[int]:

@@ -11,7 +11,7 @@ from tradewind.planner.binding import assignment_of, valid_order
 from tradewind.planner.greedy import greedy
 from tradewind.planner.plan import Plan, make_plan
 from tradewind.planner.pools import growth
-from tradewind.planner.problem import Assignment, Outcome, Problem, placed_counts
+from tradewind.planner.problem import Assignment, Engine, Outcome, Problem, placed_counts
 from tradewind.planner.reasons import reasons
 from tradewind.planner.settings import PoolTemplate
 from tradewind.planner.worker import Result, Worker
@@ -49,13 +49,14 @@ def plan(
     expires_at: float = math.inf,
     pools: Sequence[PoolTemplate] = (),
     rent: float = 0.0,
+    engine: Engine = "auto",
 ) -> PlanResult:
     """The greedy placement, bettered by the worker within so many seconds; without a worker as it is.
 
     `patience` is for so many seconds more while a pod is without a place, `idle` as `Progress` says; with
     `skip_solver_if_complete` the worker is asked only if there is such a pod. `favour` as `selection` says,
     by UID. `pools` are planned on for the pods that found no place, in as many seconds again. `rent` as
-    `objective` says; 0: no more pods are to come.
+    `objective` says; 0: no more pods are to come. `engine` betters the greedy placement.
     """
     batch = make_batch(snapshot, pods, policy_of, rent=rent)
     baseline = greedy(batch.problem)
@@ -65,7 +66,9 @@ def plan(
         baseline = greedy(batch.problem)
     if skip_solver_if_complete and sum(baseline.values()) == batch.problem.pods:
         worker = None
-    (assignment, engine), failure = _solved(batch.problem, baseline, worker, seconds, patience, idle=idle)
+    (assignment, found_by), failure = _solved(
+        batch.problem, baseline, worker, seconds, patience, idle=idle, engine=engine
+    )
     order = valid_order(batch.problem, assignment)
     assignment = assignment_of(order)
     unplaced = {**batch.refused, **reasons(batch, assignment)}
@@ -77,7 +80,7 @@ def plan(
         lambda problem: _solved(problem, greedy(problem), worker, seconds).outcome.assignment,
     )
     return PlanResult(
-        make_plan(batch, order, unplaced, engine, expires_at), batch, assignment, failure, *grown
+        make_plan(batch, order, unplaced, found_by, expires_at), batch, assignment, failure, *grown
     )
 
 
@@ -89,11 +92,13 @@ def _solved(
     patience: float = 0.0,
     *,
     idle: float = math.inf,
+    engine: Engine = "auto",
 ) -> Result:
-    if worker is None or not within_reach(problem, seconds):
+    if worker is None or not (engine == "flow" or within_reach(problem, seconds)):
         return Result(Outcome(baseline, "greedy"), "")
     complete = sum(baseline.values()) == problem.pods
-    return worker.solve(problem, baseline, seconds, 0.0 if complete else patience, idle)
+    patience = 0.0 if complete else patience
+    return worker.solve(problem, baseline, seconds, patience=patience, idle=idle, engine=engine)
 
 
 def _left(batch: Batch, assignment: Assignment) -> list[Pod]:

@@ -5,7 +5,7 @@ Everything here can be sent to another process. Pods are known by their class an
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,18 @@ Floats = NDArray[np.float64]
 
 Assignment = Mapping[tuple[int, int], int]
 """(class, row of the node) to the number of pods there."""
+
+
+Engine = Literal["auto", "flow"]
+"""Which solvers better the greedy placement: whatever suits the batch, or the plain min-cost flow."""
+
+
+class Options(NamedTuple):
+    """How the solvers go about it, see `engine.optimise`."""
+
+    patience: float
+    idle: float
+    engine: Engine
 
 
 class Outcome(NamedTuple):

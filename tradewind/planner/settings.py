@@ -10,6 +10,7 @@ from tradewind.cluster.objects import DEFAULT_SCHEDULER
 from tradewind.cluster.quantity import amount, parse_nanos
 from tradewind.cluster.wire import Taint
 from tradewind.errors import QuantityError
+from tradewind.planner.problem import Engine
 
 Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
 
@@ -192,6 +193,9 @@ class PlannerSettings(_Settings):
     )
     nominate: bool = Field(default=True, description="set nominatedNodeName: kube-scheduler tries it alone")
     batch: BatchSettings = BatchSettings()
+    engine: Engine = Field(
+        default="auto", description="flow: the plain min-cost flow instead of the solvers that cost least"
+    )
     solve_seconds: Seconds = Field(default=2.0, description="beyond the greedy plan, at most")
     place_seconds: float = Field(
         default=4.0, ge=0, le=86_400, description="beyond that, at most, while a pod has no place"

@@ -5,19 +5,27 @@ from functools import partial
 from multiprocessing.connection import Connection
 
 from tradewind.planner import bound, engine, solver_process
-from tradewind.planner.problem import Assignment, Problem
+from tradewind.planner.problem import Assignment, Options, Problem
 
 
 def serve(connection: Connection) -> None:
     solver_process.serve(connection, partial(_answer, connection))
 
 
-def _answer(connection: Connection, request: tuple[str, Problem, Assignment, float, float, float]) -> None:
-    name, problem, assignment, seconds, patience, idle = request
+def _answer(connection: Connection, request: tuple[str, Problem, Assignment, float, Options | None]) -> None:
+    name, problem, assignment, seconds, options = request
     if name == "lower_bound":
         connection.send(bound.lower_bound(problem, assignment, seconds))
-    else:
-        engine.optimise(problem, assignment, seconds, connection.send, patience, idle=idle)
+    elif options is not None:
+        engine.optimise(
+            problem,
+            assignment,
+            seconds,
+            connection.send,
+            options.patience,
+            idle=options.idle,
+            engine=options.engine,
+        )
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import math
 import time
 from typing import NamedTuple
 
-from tradewind.planner.problem import Assignment, Outcome, Problem
+from tradewind.planner.problem import Assignment, Engine, Options, Outcome, Problem
 from tradewind.planner.solver_process import SolverLostError, SolverProcess
 
 # What a solver may take beyond its deadline to come to an end before it is killed.
@@ -30,8 +30,10 @@ class Worker(SolverProcess):
         problem: Problem,
         baseline: Assignment,
         seconds: float,
+        *,
         patience: float = 0.0,
         idle: float = math.inf,
+        engine: Engine = "auto",
     ) -> Result:
         """The best that was reported in time; the baseline where there was none.
 
@@ -40,7 +42,7 @@ class Worker(SolverProcess):
         """
         outcome = Outcome(baseline, "greedy")
         try:
-            connection = self.ask("optimise", problem, baseline, seconds, patience, idle)
+            connection = self.ask("optimise", problem, baseline, seconds, Options(patience, idle, engine))
             deadline = time.monotonic() + seconds + patience + _GRACE_SECONDS
             while isinstance(message := self.receive(connection, deadline), Outcome):
                 outcome = message
@@ -51,7 +53,7 @@ class Worker(SolverProcess):
     def lower_bound(self, problem: Problem, assignment: Assignment, seconds: float) -> float | None:
         """See `tradewind.planner.bound`; None where it could not be had in time."""
         try:
-            connection = self.ask("lower_bound", problem, assignment, seconds, 0.0, math.inf)
+            connection = self.ask("lower_bound", problem, assignment, seconds, None)
             bound = self.receive(connection, time.monotonic() + seconds + _GRACE_SECONDS)
             self.receive(connection, time.monotonic() + _GRACE_SECONDS)
         except SolverLostError:
