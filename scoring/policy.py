@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -11,6 +11,10 @@ from scoring.rules import Filter, Hint, Mask, Scorer, Scores, all_nodes
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Nodes
 from tradewind.cluster.table import Rows
+
+
+Placement = Literal["pack", "spread"]
+"""What a plan does with the pods of a class: the cheapest nodes, or equally many on each, the freest first."""
 
 
 class Rejection(NamedTuple):
@@ -39,6 +43,7 @@ class Policy:
     filters: tuple[Filter, ...]
     scorers: tuple[tuple[Scorer, float], ...]  # with their weights
     workload_class: str = "default"
+    placement: Placement = "pack"
 
     @cached_property
     def _without_hints(self) -> tuple[Filter, ...]:

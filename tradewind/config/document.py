@@ -19,10 +19,11 @@ from pydantic import (
     field_validator,
 )
 
-from scoring.policy import Policy
+from scoring.policy import Placement, Policy
 from scoring.registry import FILTERS, SCORERS
 from scoring.rules import Filter, Scorer
 from scoring.scorers.guide import GuideScore
+from scoring.scorers.resource_fit import ResourceFit
 from tradewind.config import strict_yaml
 from tradewind.config.classes import Match, Policies
 from tradewind.errors import ConfigurationError
@@ -51,6 +52,10 @@ class Layer(BaseModel):
     weights: dict[str, Weight] = Field(default={}, description="by the scorer's name or its letter")
     rules: dict[str, Parameters] = Field(
         default={}, description="by the rule's name; `enabled: false` for filters"
+    )
+
+    placement: Placement | None = Field(
+        default=None, description="pack: the cheapest nodes; spread: equally many pods on each, freest first"
     )
 
     @field_validator("weights")
@@ -151,15 +156,21 @@ def preset(name: str) -> Layer:
 def _policy(workload_class: str, layers: Sequence[Layer]) -> Policy:
     weights = dict(_DEFAULT_WEIGHTS)
     rules: dict[str, Parameters] = {}
+    placement: Placement = "pack"
     for layer in layers:
+        placement = layer.placement or placement
         for each in (preset(layer.preset), layer) if layer.preset else (layer,):
             weights |= each.weights
             for name, parameters in each.rules.items():
                 rules[name] = rules.get(name, {}) | parameters
+    if placement == "spread":
+        # Its literal formula favours the node with the most room.
+        rules[ResourceFit.name] = {"formula": "literal"} | rules.get(ResourceFit.name, {})
     return Policy(
         filters=tuple(_filters(rules)),
         scorers=tuple((_build(rule, _shared(rules, name)), weights[name]) for name, rule in _SCORERS.items()),
         workload_class=workload_class,
+        placement=placement,
     )
 
 

@@ -217,6 +217,8 @@ class _Looks(NamedTuple):
 def _looks(heads: Sequence[Pod], policies: Sequence[Policy], snapshot: Snapshot) -> _Looks:
     label_keys: set[str] = set()
     counted = {workload(pod) for pod in heads if not pod.annotations.keys().isdisjoint(hints.PER_WORKLOAD)}
+    spread = zip(heads, policies, strict=True)
+    counted |= {workload(pod) for pod, policy in spread if policy.placement == "spread"}
     for rule, subject in pod_filters(policies):
         pods = [heads[index] for index in subject]
         label_keys.update(rule.label_keys(pods, snapshot.nodes.cluster))

@@ -90,7 +90,9 @@ def _rounded(
     order = [
         i
         for i in urgency(problem)
-        if (wholly or not state.ties[i]) and not _in_gang(problem, i) and i in relaxed.lump_of
+        if (wholly or not state.ties[i])
+        and not (_in_gang(problem, i) or problem.classes[i].step)
+        and i in relaxed.lump_of
     ]
     size = np.maximum(problem.free[:, open_rows].max(axis=1, initial=1), 1)[:, None]
     _follow(state, relaxed, _until(deadline, order), open_rows, size)

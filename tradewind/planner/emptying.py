@@ -74,8 +74,8 @@ class _Run:
         """Move all pods of the node elsewhere if that pays; what was done, and what it saves."""
         state, problem = self._state, self._state.problem
         on = sorted(state.on[row].items(), key=lambda item: -float(problem.classes[item[0]].share[row]))
-        if self._taken[row] or not on:
-            return None
+        if self._taken[row] or not on or any(problem.classes[index].step for index, _ in on):
+            return None  # pods that are to be spread are not crowded to save money
         self._open[row] = False
         for index, pods in on:
             state.add(index, row, -pods)

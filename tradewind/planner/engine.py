@@ -55,9 +55,7 @@ def optimise(
             report(Outcome(best.assignment, "exact"))
         return
     if rows is None or not best.progress.stalled():
-        covering.cover(
-            problem, best.assignment, started + seconds * 0.6, best.offer_cover, best.progress
-        )
+        covering.cover(problem, best.assignment, started + seconds * 0.6, best.offer_cover, best.progress)
     windows.improve(problem, best.assignment, started + seconds, best.offer_window, best.progress)
 
 

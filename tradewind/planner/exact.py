@@ -185,14 +185,29 @@ class _Window:
         dearest: dict[int, float] = defaultdict(float)
         for (index, _), cost in costs.items():
             dearest[index] = max(dearest[index], cost)
+        steps = self._steps()
         total = sum(prices.values()) + sum(self.counts[i] * cost for i, cost in dearest.items())
+        total += sum(problem.classes[i].step * most for i, most, _ in steps)
         scale = _COST_RANGE / total if total > 0 else 0.0
         lowest = min(problem.worth, default=1.0)
         terms = [round(price * scale) * self.opened[row] for row, price in prices.items()]
         for (index, row), variable in self.x.items():
             worth = round(problem.worth[index] / lowest * 2 * _COST_RANGE)
             terms.append((round(costs[index, row] * scale) - worth) * variable)
+        terms += [round(problem.classes[i].step * scale) * climbed for i, _, climbed in steps]
         self.model.minimize(sum(terms))
+
+    def _steps(self) -> list[tuple[int, int, cp_model.IntVar]]:
+        """The class, the most and the number of steps on each node with pods that are spread: n(n - 1)/2."""
+        found = []
+        for (index, row), pods in self.x.items():
+            most = min(int(self.base.capacity(index)[row]), self.counts[index])
+            if self.problem.classes[index].step and most > 1:
+                climbed = self.model.new_int_var(0, most * (most - 1) // 2, f"steps{index}_{row}")
+                for number in range(1, most):
+                    self.model.add(climbed >= number * pods - number * (number + 1) // 2)
+                found.append((index, most * (most - 1) // 2, climbed))
+        return found
 
     def any(self, variables: Sequence[cp_model.IntVar]) -> cp_model.IntVar:
         positive = self.model.new_bool_var("")

@@ -24,6 +24,8 @@ from tradewind.planner.state import State
 _MAX_ARCS = 1_000_000
 # Nodes that a tied class, which has an arc to each, is connected to: for each pod, and at least.
 _ROWS_A_POD, _LEAST_ROWS = 4, 64
+# For pods that are spread, slots of a node beyond what an even distribution takes: so many times.
+_SLOTS = 3
 # Where nothing costs anything, staying unscheduled still does.
 _LEAST_COST = 1e-9
 
@@ -72,7 +74,7 @@ class _Round:
     def __init__(self, state: State, admitted: Mapping[int, Amounts]) -> None:
         self._state = state
         self._rooms = admitted
-        self._free = [index for index in admitted if not state.ties[index]]
+        self._free = {i for i in admitted if not (state.ties[i] or state.problem.classes[i].step)}
         self._limits = {index: state.limit(index) for index in admitted}
         self._slots = _slots(state, admitted)
         self._groups = self._grouped()
@@ -94,7 +96,7 @@ class _Round:
 
     def _grouped(self) -> list[Codes]:
         """Nodes that are the same to every class without ties: open to it, at about the same cost."""
-        problem, free = self._state.problem, self._free
+        problem, free = self._state.problem, sorted(self._free)
         if not free:
             return []
         masks = np.packbits(np.array([self._rooms[index] > 0 for index in free]), axis=0)
@@ -121,22 +123,33 @@ class _Round:
         return self._network.add(self._rows, self._sink, self._slots, cost)
 
     def _class(self, index: int) -> _Route:
-        network, vertex, room = self._network, self._vertex_of[index], self._rooms[index]
-        cost = self._state.problem.classes[index].cost
-        if not self._state.ties[index]:
-            ends = np.flatnonzero(room[[rows[0] for rows in self._groups]])
-            costs = self._means(cost)[ends]
+        network, vertex = self._network, self._vertex_of[index]
+        if index in self._free:
+            ends = np.flatnonzero(self._rooms[index][[rows[0] for rows in self._groups]])
+            costs = self._means(self._state.problem.classes[index].cost)[ends]
             arcs = network.add(vertex, self._group_vertices[ends], self._limits[index], costs)
             return _Route(arcs, ends)
         gates = [gate for tally in self._state.ties[index] if (gate := tally.gate(index)) is not None]
         rows = self._cheapest(index, gates)
         if not gates:
-            return _Route(network.add(vertex, self._rows[rows], room[rows], cost[rows]), rows)
+            return self._slotwise(index, vertex, rows)
         codes = lane_of(gates, rows)
         capacities = _evenly(gates, codes, rows, self._limits[index])
         between = network.vertices(capacities.size)
         network.add(vertex, between, capacities, 0.0)
-        return _Route(network.add(between[codes], self._rows[rows], room[rows], cost[rows]), rows)
+        return self._slotwise(index, between[codes], rows)
+
+    def _slotwise(self, index: int, tails: Codes | int, rows: Codes) -> _Route:
+        """To each row, by one arc for each slot where the next pod there costs a step more."""
+        each, room = self._state.problem.classes[index], self._rooms[index]
+        if not each.step:
+            return _Route(self._network.add(tails, self._rows[rows], room[rows], each.cost[rows]), rows)
+        there = np.array([self._state.on[row].get(index, 0) for row in rows.tolist()])
+        most = min(int(room[rows].max()), _SLOTS * -(-self._limits[index] // rows.size))
+        number = np.repeat(np.arange(most), rows.size)
+        rows, tails = np.tile(rows, most), np.tile(np.broadcast_to(tails, rows.shape), most)
+        costs = each.cost[rows] + each.step * (np.tile(there, most) + number)
+        return _Route(self._network.add(tails, self._rows[rows], number < room[rows], costs), rows)
 
     def _means(self, cost: Floats) -> Floats:
         """(G,) over the nodes of each group."""
@@ -176,12 +189,12 @@ class _Round:
         before = sum(state.left)
         left = on_nodes.copy()
         for index, route in self._routes.items():
-            if state.ties[index]:
+            if index not in self._free:
                 np.subtract.at(left, route.ends, flows[route.arcs])
         for index, route in self._routes.items():
-            if state.ties[index]:
+            if index not in self._free:
                 room = np.zeros(left.size, np.int64)
-                room[route.ends] = flows[route.arcs]
+                np.add.at(room, route.ends, flows[route.arcs])
                 room = np.minimum(room, state.room_alone(index))
                 rows = sequence(
                     state, index, room, state.problem.classes[index].cost, opening_costs(state, index)

@@ -24,11 +24,18 @@ def sequence(state: State, index: int, room: Amounts, costs: Floats, opening: Fl
     rows = np.flatnonzero(room)
     price = (costs + opening)[rows]
     gates = [gate for tally in state.ties[index] if (gate := tally.gate(index)) is not None]
-    if not gates:
+    step = state.problem.classes[index].step
+    if not (gates or step):
         return _cheapest(rows, room[rows], price, limit)
     lanes = lane_of(gates, rows)
+    if step:
+        # A node gets dearer with each pod, so that no order within a lane stands.
+        lanes = np.arange(rows.size)
+        there = np.array([state.on[row].get(index, 0) for row in rows.tolist()])
+        price, costs = price + step * there, costs.copy()
+        costs[rows] += step * there
     order = np.lexsort((price, lanes))
-    return _Lanes(gates, lanes[order], rows[order], room[rows[order]]).run(limit, price[order], costs)
+    return _Lanes(gates, lanes[order], rows[order], room[rows[order]]).run(limit, price[order], costs, step)
 
 
 def lane_of(gates: list[Gate], rows: Codes) -> Codes:
@@ -62,8 +69,9 @@ class _Lanes:
         self._end: list[int] = [*self._at[1:], len(self._rows)]
         self._places = [gate.places[rows[starts]].tolist() for gate in gates]
 
-    def run(self, limit: int, price: Floats, costs: Floats) -> list[int]:
+    def run(self, limit: int, price: Floats, costs: Floats, step: float = 0.0) -> list[int]:
         found: list[int] = []
+        taken = Counter[int]()
         prices: list[float] = price.tolist()
         # The row breaks ties, so that the outcome is that of a look at all nodes.
         heap = [(prices[at], self._rows[at], lane) for lane, at in enumerate(self._at)]
@@ -79,8 +87,9 @@ class _Lanes:
             found.append(row)
             at = self._at[lane]
             self._room[at] -= 1
+            taken[row] += 1
             if self._room[at]:
-                heappush(heap, (float(costs[row]), row, lane))
+                heappush(heap, (float(costs[row]) + step * taken[row], row, lane))
             elif at + 1 < self._end[lane]:
                 self._at[lane] = at + 1
                 heappush(heap, (prices[at + 1], self._rows[at + 1], lane))

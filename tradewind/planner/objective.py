@@ -5,6 +5,8 @@ same: see docs/adr/0019. Left out are the packing scorers, because a plan packs 
 because the loss by interruptions is counted in dollars.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from scoring.policy import Policy
@@ -15,9 +17,10 @@ from scoring.scorers.price import Price
 from scoring.scorers.resource_fit import ResourceFit
 from scoring.scorers.stability import Stability
 from scoring.scorers.workload_priority import WorkloadPriority
+from scoring.topology import tally
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Nodes
-from tradewind.planner.problem import Floats
+from tradewind.planner.problem import Floats, Mask
 
 # What the scores that are left out are still worth: enough to decide between nodes that cost the same, too
 # little to open one that would not be needed.
@@ -30,6 +33,10 @@ _SLOPE = 4.0
 # kube-scheduler multiplies a plugin's weight by 100 and our levels, at the extender's weight of 10, by 100 as
 # well: one point of a plugin is a tenth of the way from our worst node to the best.
 _LEVELS_A_POINT = 0.1
+
+# A node that is wholly taken, in prices of the dearest.
+_FULL = 10.0
+_EMPTIEST = ResourceFit(formula="literal")
 
 _LEFT_OUT: tuple[type[Scorer], ...] = (Price, Stability, ResourceFit, Equivalence)
 
@@ -69,6 +76,37 @@ def pod_cost(pod: Pod, policy: Policy, nodes: Nodes, price: Floats, share: Float
         reach = max(float(np.ptp(total)), SCORE_WORTH * all_weights)
         cost += _SLOPE * rate * median * _LEVELS_A_POINT * reach * preferred
     return cost
+
+
+class Spread(NamedTuple):
+    cost: Floats  # (N,) of the first pod of the class on each node
+    step: float  # what each further one costs beyond the one before
+
+
+def spread(pod: Pod, count: int, nodes: Nodes, price: Floats, cost: Floats, allowed: Mask) -> Spread:
+    """Costs by which `count` pods are distributed: equally many on each node, the freest first.
+
+    A pod more on one node costs more than any other node that has fewer of the workload, however full and
+    dear; a tenth more room is worth any price; a node that lacks what the pod prefers costs more than all
+    others with it.
+    """
+    rows = np.flatnonzero(allowed)
+    if not rows.size:
+        return Spread(cost, 0.0)
+    candidates = nodes.take(rows)
+    unit = float(price[rows].max() + np.ptp(cost[rows])) or 1.0
+    full = _FULL * unit
+    step = full + 2 * unit  # for how full the other node may be, its price, and more than that
+    cluster = nodes.cluster
+    existing = tally(
+        cluster, cluster.groups_of_workload(pod.workload), np.arange(len(cluster.table)), len(cluster.table)
+    )
+    first = cost.copy()
+    first[rows] += full * (1 - _EMPTIEST.score(pod, candidates)) + step * existing[candidates.rows]
+    preferred = missed(pod, candidates)
+    if preferred is not None:
+        first[rows] += step * count * preferred
+    return Spread(first, step)
 
 
 def _harmonic_mean(own: Floats, median: float) -> Floats:

@@ -7,8 +7,10 @@ for or keep away, are not looked at: the autoscaler decides, and looks for itsel
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
+from scoring.policy import Policy
 from tradewind.cluster.cache import Cache
 from tradewind.cluster.objects import Namespace, Node, Pod
 from tradewind.cluster.snapshot import Offer
@@ -60,7 +62,7 @@ def _grown(
     cache, pool_of = _empty_nodes(templates, len(pods))
     for namespace in namespaces:
         cache.apply_namespace(namespace)
-    batch = make_batch(cache.snapshot(), pods, policy_of)
+    batch = make_batch(cache.snapshot(), pods, _packing(policy_of))
     order = valid_order(batch.problem, solve(batch.problem))
     waiting = [iter(group.pods) for group in batch.groups]
     names = batch.problem.node_names
@@ -68,6 +70,17 @@ def _grown(
         {str(next(waiting[step.number])): pool_of[names[step.row]] for step in order},
         Counter(pool_of[names[row]] for row in {step.row for step in order}),
     )
+
+
+def _packing(policy_of: PolicyOf) -> PolicyOf:
+    """Pods that are spread go to the nodes that are there; none is added for that alone."""
+    packing: dict[str, Policy] = {}
+
+    def packed(pod: Pod) -> Policy:
+        policy = policy_of(pod)
+        return packing.setdefault(policy.workload_class, replace(policy, placement="pack"))
+
+    return packed
 
 
 def _empty_nodes(templates: Iterable[PoolTemplate], max_nodes: int) -> tuple[Cache, Mapping[str, str]]:

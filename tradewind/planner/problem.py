@@ -54,6 +54,7 @@ class PodClass:
     cost: Floats  # (N,) dollars an hour for one pod: expected loss, then what the scorers find wrong
     priority: int
     share: Floats  # (N,) the largest share of any resource that one pod takes of what the node has
+    step: float = 0.0  # dollars an hour that each pod more on a node costs beyond the one before; 0 packs
     favour: int = 0  # among classes of equal priority the higher goes first
 
 
@@ -97,9 +98,14 @@ def money(problem: Problem, assignment: Assignment) -> float:
     return float(problem.price[used].sum())
 
 
+def class_cost(each: PodClass, row: int, pods: int) -> float:
+    """Of so many pods of the class on one node, beside the node's price."""
+    return pods * float(each.cost[row]) + each.step * (pods * (pods - 1) // 2)
+
+
 def value(problem: Problem, assignment: Assignment) -> tuple[float, float]:
     """What is maximised: the worth of what is placed, then the negative of what it costs."""
     counts = placed_counts(problem, assignment)
     worth = sum(count * each for count, each in zip(counts, problem.worth, strict=True))
-    arcs = sum(pods * problem.classes[index].cost[row] for (index, row), pods in assignment.items())
+    arcs = sum(class_cost(problem.classes[index], row, pods) for (index, row), pods in assignment.items())
     return worth, -(money(problem, assignment) + float(arcs))

@@ -25,8 +25,8 @@ def _pods_on(state: State, row: int) -> list[tuple[int, int]]:
 
 
 def _movable(state: State, on: Sequence[tuple[int, int]]) -> bool:
-    """Pods that others may have come for stay where they are: the solver's windows move such ones."""
-    return not any(state.ties[index] for index, _ in on)
+    """Pods that others may have come for, or that are spread, stay: the solver's windows move such ones."""
+    return not any(state.ties[index] or state.problem.classes[index].step for index, _ in on)
 
 
 def _close(state: State, row: int) -> bool:

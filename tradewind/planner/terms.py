@@ -16,7 +16,7 @@ from tradewind.cluster import hints
 from tradewind.cluster.hints import Hints
 from tradewind.cluster.objects import ANNOTATION_PREFIX, Pod
 from tradewind.cluster.snapshot import Nodes
-from tradewind.planner.objective import pod_cost
+from tradewind.planner.objective import pod_cost, spread
 from tradewind.planner.problem import Amounts, Floats, Mask, PodClass
 
 # Placing a pod is worth more than any saving; a higher priority more than all of the lower ones, as far as
@@ -102,12 +102,17 @@ def pod_classes(
         columns = shared.get(key)
         if columns is None:
             columns = shared[key] = _columns(group, nodes, price, others, rent)
+        allowed = _allowed(group, nodes, columns.allowed)
+        cost, step = columns.cost, 0.0
+        if group.policy.placement == "spread":
+            cost, step = spread(group.pod, len(group.pods), nodes, price, cost, allowed)
         found.append(
             PodClass(
                 count=len(group.pods),
                 requests=columns.requests,
-                allowed=_allowed(group, nodes, columns.allowed),
-                cost=columns.cost,
+                allowed=allowed,
+                cost=cost,
+                step=step,
                 priority=group.pod.priority,
                 share=columns.share,
                 favour=group.favour,
