@@ -12,9 +12,8 @@ from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Nodes
 from tradewind.cluster.table import Rows
 
-
 Placement = Literal["pack", "spread"]
-"""What a plan does with the pods of a class: the cheapest nodes, or equally many on each, the freest first."""
+"""What a plan does with the pods of a class: the cheapest nodes, or equally many on each."""
 
 
 class Rejection(NamedTuple):

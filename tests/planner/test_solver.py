@@ -51,7 +51,9 @@ def _answers(*requests: Any) -> list[Any]:
 def test_each_request_is_acknowledged_and_ended() -> None:
     problem = _problem()
     floor = greedy(problem)
-    loaded, first, *outcomes, last = _answers(("optimise", problem, floor, 2.0, Options(0.0, math.inf, "auto")))
+    loaded, first, *outcomes, last = _answers(
+        ("optimise", problem, floor, 2.0, Options(0.0, math.inf, "auto"))
+    )
     assert (loaded, first, last) == ("loaded", "ready", "done")
     assert [type(each) for each in outcomes] == [Outcome]
     assert outcomes[0].engine == "exact"

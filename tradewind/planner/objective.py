@@ -83,7 +83,7 @@ class Spread(NamedTuple):
     step: float  # what each further one costs beyond the one before
 
 
-def spread(pod: Pod, count: int, nodes: Nodes, price: Floats, cost: Floats, allowed: Mask) -> Spread:
+def spread(pod: Pod, count: int, nodes: Nodes, price: Floats, *, cost: Floats, allowed: Mask) -> Spread:
     """Costs by which `count` pods are distributed: equally many on each node, the freest first.
 
     A pod more on one node costs more than any other node that has fewer of the workload, however full and
