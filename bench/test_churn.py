@@ -7,11 +7,11 @@ import pytest
 
 from bench import planner_cases
 from bench.churn import fluid, scenario
-from bench.churn.in_tree_scores import extender_scores, plugin_scores
 from bench.churn.ledger import Stay, account
 from bench.churn.scenario import Arrival, PricedNode, Scenario, Vanishing
 from bench.churn.simulation import simulate
 from bench.churn.ways import WAYS, Way
+from scoring.in_tree_scores import extender_scores, plugin_scores
 from tests.builders import cluster_of, node, pod
 
 _GIB = 2**30

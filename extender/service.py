@@ -27,8 +27,14 @@ from tradewind.runtime.assembly import Assembly
 from tradewind.runtime.guard import LoopbackGuard, TokenGuard
 from tradewind.runtime.probes import add_probes
 from tradewind.runtime.server import Server, attempt, serve, serving_apart
+from tradewind.shadow.cluster import ShadowPolicies
+from tradewind.shadow.keeper import LEASE as SHADOW_LEASE
+from tradewind.shadow.keeper import ShadowKeeper
+from tradewind.shadow.memory import ShadowMemory
+from tradewind.shadow.metrics import ShadowMetrics
 
 _LEARN_INTERVAL_SECONDS = 1.0
+_SHADOW_INTERVAL_SECONDS = 1.0
 _LOOPBACK = "127.0.0.1"
 # What a role must let people get, for all that the port shows.
 EXPLAIN_PATH = "/explain"
@@ -56,6 +62,7 @@ class Options:
     decision_age_seconds: float
     bind: bool = False
     learn: bool = False
+    shadow: bool = False  # whatever the configuration says
     exposure: Exposure | None = None
     # Of the URLs of the verbs, the probes and explain.
     welcome: Callable[[str, str, str], str] = "Tradewind serves on {}".format
@@ -72,6 +79,8 @@ class Service:
         self._tls = RotatingTls(options.certificates, self._metrics) if options.certificates else None
         exposed = options.exposure
         self._exposed_tls = RotatingTls(exposed.certificates, self._metrics) if exposed else None
+        self._shadow_leader: Leader | None = None
+        self._shadow = self._shadow_keeper()
         self._servers: list[Server] = []
         self._people: list[Server] = []
 
@@ -92,7 +101,9 @@ class Service:
         options = self._options
         verbs = App()
         binder = self._binder() if options.bind else None
-        answers = Verbs(self._parts, self._policy_of, self._metrics, binder, self._decisions)
+        answers = Verbs(
+            self._parts, self._policy_of, self._metrics, binder, self._decisions, shadow=self._in_shadow
+        )
         add_verbs(verbs, answers, options.max_body_bytes)
         probes = verbs if options.probe_port is None else App()
         add_probes(probes, self._parts, self._parts.registry, self._parts.feed.observe)
@@ -105,7 +116,7 @@ class Service:
         """For people: never on a port that is open to all, unless a guard asks who they are."""
         app = App()
         add_explain(app, self._decisions, self._parts.cache, self._parts.market.origins)
-        add_page(app, self._parts, self._decisions)
+        add_page(app, self._parts, self._decisions, self._shadow)
         yield Server(LoopbackGuard(app), _LOOPBACK, self._options.explain_port, flag="--explain-port")
         exposed = self._options.exposure
         if exposed is not None and self._exposed_tls is not None:
@@ -118,6 +129,49 @@ class Service:
 
     def _binder(self) -> Binder:
         return Binder(self._parts.cache, Client(self._parts.api("--bind")), self._policy_of, self._metrics)
+
+    def _in_shadow(self) -> bool:
+        return self._options.shadow or self._parts.settings.shadow
+
+    def _shadow_keeper(self) -> ShadowKeeper:
+        parts = self._parts
+        memory = None if parts.from_file else ShadowMemory(Client(parts.api("--shadow")), parts.namespace)
+        return ShadowKeeper(
+            parts.cache,
+            ShadowPolicies(
+                parts.settings.policy_of,
+                lambda: parts.settings.planner.schedulers,
+                lambda: parts.settings.extender_weight,
+            ),
+            memory,
+            ShadowMetrics(parts.registry),
+            shadowing=self._in_shadow,
+            leading=self._leads_shadow,
+            coverage=lambda: str(parts.market.price_coverage()),
+        )
+
+    def _leads_shadow(self) -> bool:
+        """A candidate from the first question on: who never was in the shadow has no such Lease."""
+        parts = self._parts
+        if parts.from_file:
+            return True
+        if self._shadow_leader is None:
+            api = parts.api("--shadow")
+            self._shadow_leader = Leader(api, parts.namespace, SHADOW_LEASE, identity.identity())
+            self._shadow_leader.start()
+        return self._shadow_leader.leading
+
+    async def _keep_shadow(self) -> None:
+        """Where the state is stale, time passes unwatched."""
+        while True:
+            await asyncio.sleep(_SHADOW_INTERVAL_SECONDS)
+            if self._parts.synced and not self._parts.stale:
+                await attempt(self._shadow.run)
+
+    async def _leave_shadow(self) -> None:
+        await attempt(self._shadow.save)
+        if self._shadow_leader is not None:
+            await attempt(self._shadow_leader.stop)
 
     @contextlib.asynccontextmanager
     async def _learning(self) -> AsyncIterator[MarketLearning]:
@@ -142,6 +196,7 @@ class Service:
 
     async def _run(self) -> None:
         async with contextlib.AsyncExitStack() as cleanup:
+            cleanup.push_async_callback(self._leave_shadow)
             learning = await cleanup.enter_async_context(self._learning()) if self._options.learn else None
             await serve(
                 self._servers,
@@ -153,6 +208,7 @@ class Service:
         yield self._parts.follow_files(self._refresh_certificates)
         yield self._parts.follow_prices()
         yield self._parts.follow_guide()
+        yield self._keep_shadow()
         if learning is not None:
             yield self._learn(learning)
 

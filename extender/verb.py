@@ -23,7 +23,7 @@ from tradewind.cluster.objects import Pod
 from tradewind.errors import RequestError
 from tradewind.explain.decisions import Decisions
 
-OUTCOMES = ("ok", "malformed", "not_synced", "stale", "failed")
+OUTCOMES = ("ok", "malformed", "not_synced", "stale", "failed", "shadow")
 
 Asked = TypeVar("Asked", Request, PreemptRequest)
 
@@ -54,6 +54,7 @@ class Context(NamedTuple):
     policy_of: Callable[[Pod], Policy]
     metrics: ExtenderMetrics
     decisions: Decisions | None
+    shadow: Callable[[], bool] = lambda: False  # advise nobody, and record what would have been answered
 
 
 class Counted:
@@ -92,6 +93,9 @@ class Verb(Counted, ABC, Generic[Asked]):
     def fail_open(self, request: Asked) -> bytes:
         """The answer as if Tradewind were not there."""
 
+    def rehearse(self, request: Asked) -> None:
+        """Record what would have been answered, were this not the shadow; the answer has gone out."""
+
     async def wait(self, names: Sequence[str]) -> None:
         """For nodes that `decide` found to be new."""
 
@@ -118,6 +122,9 @@ class Verb(Counted, ABC, Generic[Asked]):
             return self._failed_open(request, "not_synced", "the cluster state was not complete yet")
         if stale := self._cluster.stale:
             return self._failed_open(request, "stale", stale)
+        if self._context.shadow():
+            record_later(partial(self.rehearse, request))
+            return Answer(self.fail_open(request), "shadow")
         try:
             answer = Answer(self.decide(request, waited=waited), "ok")
         except NewNodesError:

@@ -42,8 +42,10 @@ class Verbs:
         metrics: ExtenderMetrics,
         binder: Binder | None = None,
         decisions: Decisions | None = None,
+        *,
+        shadow: Callable[[], bool] = lambda: False,
     ) -> None:
-        context = Context(cluster, policy_of, metrics, decisions)
+        context = Context(cluster, policy_of, metrics, decisions, shadow)
         ledger = Ledger()
         requests = _Requests(cluster, metrics, ledger)
         self.filter = FilterVerb(context, requests, binder, ledger)
@@ -113,6 +115,14 @@ class FilterVerb(_NodeVerb):
             reasons.update((request.names[index], rule.reason) for index in found.known[rejected].tolist())
         return protocol.encode_filter(request, kept, failed, unresolvable)
 
+    def rehearse(self, request: Request) -> None:
+        decisions = self._context.decisions
+        if decisions is not None:
+            nodes = self._requests.lookup.fresh(request, waited=True).nodes
+            policy = self._context.policy_of(request.pod)
+            verdict = policy.filter(request.pod, nodes)
+            decisions.filtered(request.pod, policy, nodes, verdict, apart={}, shadow=True)
+
     def fail_open(self, request: Request) -> bytes:
         return protocol.encode_filter(request, range(len(request.names)), {}, {})
 
@@ -174,6 +184,17 @@ class PrioritizeVerb(_NodeVerb):
             self._context.metrics.planned.labels(outcome).inc()
         return _encoded(request, view, levels(totals) if planned is None else boosted(len(nodes), planned))
 
+    def rehearse(self, request: Request) -> None:
+        """kube-scheduler names all nodes here, for none was rejected: only those that pass are ranked."""
+        decisions = self._context.decisions
+        if decisions is not None:
+            nodes = self._requests.lookup.again(request, waited=True).nodes
+            policy = self._context.policy_of(request.pod)
+            passed = nodes.take(np.flatnonzero(policy.filter(request.pod, nodes).feasible))
+            terms = tuple(policy.terms(request.pod, passed))
+            totals = weighted_sum(terms, len(passed))
+            decisions.ranked(request.pod, policy, passed, terms, totals, shadow=True)
+
     def fail_open(self, request: Request) -> bytes:
         return protocol.encode_priorities(request.names, [0] * len(request.names))
 
@@ -202,6 +223,7 @@ class BindVerb(Counted):
     def __init__(self, context: Context, binder: Binder) -> None:
         super().__init__(context.metrics)
         self._cluster = context.cluster
+        self._shadow = context.shadow
         self._binder = binder
 
     async def __call__(self, body: bytes) -> Answer:
@@ -216,7 +238,8 @@ class BindVerb(Counted):
             return Answer(protocol.encode_bind(str(error)), "malformed")
         outcome = "stale" if self._cluster.stale else "ok" if self._cluster.synced else "not_synced"
         try:
-            error_text = await self._binder.bind(request, checked=outcome == "ok")
+            checked = outcome == "ok" and not self._shadow()
+            error_text = await self._binder.bind(request, checked=checked)
         except Exception as error:  # noqa: BLE001  the boundary: kube-scheduler must get an answer to a bind
             _log.exception("bind failed for pod %s/%s", request.namespace, request.name)
             return Answer(protocol.encode_bind(f"Tradewind failed: {error!r}"), "failed")

@@ -6,6 +6,7 @@ nominated for a node as if it were there.
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from scoring.filters.host_ports import HostPorts
 from scoring.filters.node_affinity import NodeAffinity
@@ -15,6 +16,7 @@ from scoring.filters.resources import KubeResources, Resources
 from scoring.filters.taints import Taints
 from scoring.filters.topology_spread import TopologySpread
 from scoring.filters.unschedulable import Unschedulable
+from scoring.policy import Policy
 from scoring.rules import Filter
 
 IN_TREE: tuple[type[Filter], ...] = (
@@ -38,3 +40,8 @@ def in_tree(ours: Iterable[Filter]) -> tuple[Filter, ...]:
         return _RULES
     ignoring = KubeResources(resources.ignored_resources, resources.ignored_resource_groups)
     return tuple(ignoring if isinstance(rule, KubeResources) else rule for rule in _RULES)
+
+
+def with_in_tree(policy: Policy) -> Policy:
+    """For where no kube-scheduler has filtered before; a rule that both have may differ in its parameters."""
+    return replace(policy, filters=(*in_tree(policy.filters), *policy.filters))

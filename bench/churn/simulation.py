@@ -13,12 +13,12 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from bench.churn.in_tree_scores import extender_scores, plugin_scores
 from bench.churn.ledger import Account, Stay, account
 from bench.churn.replay import node_object, pod_object
 from bench.churn.scenario import CRITICAL_PRIORITY, Arrival, Scenario
 from bench.churn.ways import Way
 from scoring.in_tree import in_tree
+from scoring.in_tree_scores import extender_scores, plugin_scores
 from scoring.policy import Policy
 from tradewind.cluster.cache import Cache
 from tradewind.cluster.objects import Pod, read_node, read_pod
@@ -38,8 +38,14 @@ Place = Callable[[Cache, Sequence[Pod]], dict[str, str]]
 """The nodes of these waiting pods, by UID."""
 
 
-def simulate(scenario: Scenario, way: Way, seconds: float) -> Account:
-    return Simulation(scenario, _placing(way), _WINDOW_SECONDS).run(seconds)
+Watch = Callable[[Cache, float], None]
+"""Is shown the cluster after each window, with the seconds that have passed."""
+
+
+def simulate(
+    scenario: Scenario, way: Way, seconds: float, watch: Watch = lambda _cache, _now: None
+) -> Account:
+    return Simulation(scenario, _placing(way), _WINDOW_SECONDS, watch).run(seconds)
 
 
 def _placing(way: Way) -> Place:
@@ -109,9 +115,16 @@ class _Event:
 
 
 class Simulation:
-    def __init__(self, scenario: Scenario, place: Place, window_seconds: float) -> None:
-        """Pods that come within a window are placed together at its end."""
+    def __init__(
+        self,
+        scenario: Scenario,
+        place: Place,
+        window_seconds: float,
+        watch: Watch = lambda _cache, _now: None,
+    ) -> None:
+        """Pods that come within a window are placed together at its end; then `watch` may look."""
         self._place = place
+        self._watch = watch
         self._window = window_seconds
         self._cache = Cache(Market().offer_of)
         self._nodes = {each.name: each for each in scenario.nodes}
@@ -133,6 +146,7 @@ class Simulation:
         while self._events and self._events[0].at < seconds:
             while self._events[0].at > ends:
                 self._place_waiting(ends)
+                self._watch(self._cache, ends)
                 ends += self._window
             event = heapq.heappop(self._events)
             event.act(event.at)

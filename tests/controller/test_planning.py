@@ -29,9 +29,8 @@ class World:
         self.cache = Cache(offer_of)
         for name in ("a", "b"):
             self.cache.apply_node(node(name).cpu(2).price(1).build())
-        self.planning = Planning(
-            self.cache, Settings(path, ConfigMetrics()), None, PlanMetrics(CollectorRegistry())
-        )
+        self.settings = Settings(path, ConfigMetrics())
+        self.planning = Planning(self.cache, self.settings, None, PlanMetrics(CollectorRegistry()))
 
     def add(self, *pods: PodBuilder) -> None:
         for each in pods:
@@ -39,6 +38,17 @@ class World:
 
     def decide(self, *, news: bool = True) -> Orders:
         return self.planning.decide(news=news)
+
+
+def test_in_the_shadow_nothing_is_planned_and_nobody_held(tmp_path: Path) -> None:
+    path = tmp_path / "settings.yaml"
+    world = World(path)
+    world.add(held("a"), waiting("b"))
+    path.write_text(yaml.safe_dump({**_HEAD, "shadow": True}))
+    world.settings.refresh(pytest.fail)
+    orders = world.decide()
+    assert [each.name for each in orders.ungate] == ["a"]
+    assert not orders.waves
 
 
 @pytest.fixture

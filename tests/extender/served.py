@@ -16,6 +16,7 @@ from tests.builders import NodeBuilder, PodBuilder, node, offer_of, pod
 from tradewind.cluster.cache import Cache
 from tradewind.cluster.objects import Pod
 from tradewind.config.document import DEFAULT
+from tradewind.explain.decisions import Decisions
 from tradewind.runtime.probes import add_probes
 
 MAX_BODY_BYTES = 100_000
@@ -71,12 +72,15 @@ def service(
     *nodes: NodeBuilder,
     synced: bool = True,
     policy_of: Callable[[Pod], Policy] = lambda _: DEFAULT.policies().default,
+    decisions: Decisions | None = None,
+    shadow: Callable[[], bool] = lambda: False,
 ) -> Service:
     cluster, metrics = Cluster(synced=synced), ExtenderMetrics()
     for each in nodes:
         cluster.cache.apply_node(each.build())
     app = App()
-    add_verbs(app, Verbs(cluster, policy_of, metrics), MAX_BODY_BYTES)
+    verbs = Verbs(cluster, policy_of, metrics, decisions=decisions, shadow=shadow)
+    add_verbs(app, verbs, MAX_BODY_BYTES)
     add_probes(app, cluster, metrics.registry)
     return Service(cluster, metrics, TestClient(app))
 

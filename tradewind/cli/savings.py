@@ -3,37 +3,59 @@
 import argparse
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from tradewind.cli.arguments import input_file, positive_seconds, refuse_stdin_twice
 from tradewind.cli.progress import progress
 from tradewind.errors import TradewindError
 from tradewind.explain.words import counted
+from tradewind.kube.client import Client
 from tradewind.planner.keepers import CAUTIONS, Keeper
 from tradewind.planner.worker import Worker
+from tradewind.runtime import identity
 from tradewind.runtime.assembly import Assembly
-from tradewind.runtime.source import from_file
+from tradewind.runtime.source import from_file, live
 from tradewind.savings import html, report
 from tradewind.savings.forecast import Forecast, Question, forecast
 from tradewind.savings.question import asked
+from tradewind.shadow import words
+from tradewind.shadow.memory import ShadowMemory
 
 _SECONDS = 5.0
 _SHOWN = {"table": report.text, "json": report.to_json, "md": report.markdown, "html": html.page}
+_SHADOW_SHOWN = {"table": words.text, "json": words.to_json}
 
 
 def add(command: argparse.ArgumentParser) -> None:
-    add_question(command, [*_SHOWN])
+    add_question(command, [*_SHOWN], cluster_required=False)
+    argument = command.add_argument
+    argument("--live", action="store_true", help="what a Tradewind in the shadow has recorded in its cluster")
+    argument(
+        "--kubeconfig",
+        type=Path,
+        metavar="FILE",
+        help="of --live (default: $KUBECONFIG, else ~/.kube/config)",
+    )
+    argument(
+        "--namespace",
+        metavar="NAME",
+        default=identity.namespace(),
+        help=f"of --live, where Tradewind is (default: $POD_NAMESPACE, else {identity.DEFAULT_NAMESPACE})",
+    )
     command.set_defaults(run=run)
 
 
-def add_question(command: argparse.ArgumentParser, outputs: Sequence[str]) -> None:
+def add_question(
+    command: argparse.ArgumentParser, outputs: Sequence[str], *, cluster_required: bool = True
+) -> None:
     """What every command about a forecast takes."""
     argument = command.add_argument
     argument(
         "--cluster",
         type=input_file,
         metavar="FILE",
-        required=True,
+        required=cluster_required,
         help="the output of 'kubectl get nodes,pods,namespaces,pdb -A -o json' (or yaml), - for stdin",
     )
     argument("--config", type=input_file, metavar="FILE", help="the TradewindConfiguration to use")
@@ -55,6 +77,11 @@ def add_question(command: argparse.ArgumentParser, outputs: Sequence[str]) -> No
 
 
 def run(options: argparse.Namespace) -> None:
+    if bool(options.cluster) == options.live:
+        raise TradewindError("--cluster for a cluster from a file, or --live for what the shadow recorded")
+    if options.live:
+        _show_shadow(options)
+        return
     print(_SHOWN[options.output](answer(options).told))
 
 
@@ -81,6 +108,19 @@ def answer(options: argparse.Namespace) -> Answer:
         worker.close()
     _warn(told)
     return Answer(parts, question, told)
+
+
+def _show_shadow(options: argparse.Namespace) -> None:
+    if options.output not in _SHADOW_SHOWN:
+        raise TradewindError(f"--live is shown as {' or '.join(_SHADOW_SHOWN)}, not as {options.output}")
+    api = Assembly(live(options.kubeconfig), None).api("--live")
+    account = ShadowMemory(Client(api), options.namespace).read()
+    if account is None:
+        raise TradewindError(
+            f"no Tradewind in namespace {options.namespace} was in the shadow: 'shadow: true' in its "
+            "configuration begins it; --namespace names another"
+        )
+    print(_SHADOW_SHOWN[options.output](account))
 
 
 def _warn(told: Forecast) -> None:

@@ -52,7 +52,7 @@ def add(command: argparse.ArgumentParser) -> None:
         "--namespace",
         metavar="NAME",
         default=identity.namespace(),
-        help="of the Lease and the ConfigMap of --learn (default: $POD_NAMESPACE, else "
+        help="of the Leases and the ConfigMaps of --learn and --shadow (default: $POD_NAMESPACE, else "
         f"{identity.DEFAULT_NAMESPACE})",
     )
     argument("--tls-cert-file", type=Path, metavar="FILE", help="serve HTTPS with this certificate chain")
@@ -76,6 +76,13 @@ def add(command: argparse.ArgumentParser) -> None:
         action="store_true",
         default=switched_on("TRADEWIND_LEARN"),
         help="learn how often nodes of a pool are taken away, and keep it in a ConfigMap",
+    )
+    argument(
+        "--shadow",
+        action="store_true",
+        default=switched_on("TRADEWIND_SHADOW"),
+        help="advise nobody and record what would have been done, as does 'shadow: true' in the "
+        "configuration; or TRADEWIND_SHADOW=true",
     )
     argument(
         "--decisions",
@@ -118,6 +125,7 @@ def run(options: argparse.Namespace) -> None:
             decision_age_seconds=options.decision_age,
             bind=options.bind,
             learn=options.learn,
+            shadow=options.shadow,
             welcome=Welcome(source.name, options.cluster, options.tls_cert_file),
         ),
         Assembly(source, options.config, options.namespace),

@@ -92,6 +92,14 @@ class Document(Layer):
     api_version: Literal["tradewind.dev/v1alpha1"] = Field(alias="apiVersion")
     kind: Literal["TradewindConfiguration"]
     stale_seconds: int = Field(default=60, ge=6, alias="staleSeconds", description="then the verbs fail open")
+    shadow: bool = Field(default=False, description="record what Tradewind would have done, and do nothing")
+    extender_weight: int = Field(
+        default=10,
+        ge=1,
+        le=1_000_000,
+        alias="extenderWeight",
+        description="as in kube-scheduler's configuration, which the shadow cannot see",
+    )
     classes: tuple[WorkloadClass, ...] = ()
     market: MarketSettings = MarketSettings()
     planner: PlannerSettings = PlannerSettings()

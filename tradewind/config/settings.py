@@ -43,6 +43,8 @@ class Settings:
     def _take(self, document: config.Document) -> None:
         self._policies = document.policies()
         self.version += 1
+        self.shadow = document.shadow  # nothing may be advised, planned, evicted or annotated
+        self.extender_weight = document.extender_weight
         self.market = document.market
         self.planner = document.planner
         self.fleet = document.fleet
@@ -50,7 +52,7 @@ class Settings:
     def refresh(self, on_refused: Callable[[str], None]) -> None:
         if self._path is None or not self._watched.changed():
             return
-        before = self._policies.conditions(), self.planner
+        before = self._policies.conditions(), self.planner, self.shadow
         try:
             self._take(config.read(self._path))
         except ConfigurationError as error:
@@ -62,5 +64,5 @@ class Settings:
         self._metrics.reloads.labels("taken").inc()
         self._metrics.ok.set(1)
         _log.info("configuration taken from %s", self._path)
-        if before != (self._policies.conditions(), self.planner):
+        if before != (self._policies.conditions(), self.planner, self.shadow):
             self._on_change()

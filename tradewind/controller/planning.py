@@ -126,7 +126,7 @@ class Planning:
         unbound = self._cache.waiting()
         held = [pod for pod in unbound if gate.held(pod)]
         self._metrics.held.set(len(held))
-        if not settings.enabled:
+        if not settings.enabled or self._settings.shadow:
             return Orders(ungate=held)
         in_flight = self._in_flight(unbound, settings, now)
         grounded = [pod for pod in unbound if pod.uid not in in_flight]

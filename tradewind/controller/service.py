@@ -158,7 +158,7 @@ class PlannerService:
         guard = FloorGuard(parts.cache, Client(self._api), parts.settings, self._metrics)
         while True:
             await asyncio.sleep(_FLOOR_SECONDS)
-            if self._leader.leading and parts.synced:
+            if self._leader.leading and parts.synced and not parts.settings.shadow:
                 await attempt(guard.run)
 
     async def _stand(self) -> None:
@@ -178,7 +178,7 @@ class PlannerService:
     async def _keep_company(self, events: PlanEvents) -> None:
         while True:
             await asyncio.sleep(_COMPANY_SECONDS)
-            if not (self._leader.leading and self._parts.synced):
+            if not (self._leader.leading and self._parts.synced) or self._parts.settings.shadow:
                 continue
             try:
                 losses, without = await asyncio.to_thread(self._company.run)

@@ -106,6 +106,7 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
     ranking: Ranking | None = None  # None: nobody asked, or another replica answered
     failed_open: str = ""  # why we answered as if we were not there
     plan: PlanAnnotation | None = None  # the plan that the pod carried, if it was fresh
+    shadow: bool = False  # kube-scheduler was not told
 
 
 class Decisions:
@@ -137,13 +138,13 @@ class Decisions:
         *,
         apart: Mapping[str, str],
         plan: PlanAnnotation | None = None,
+        shadow: bool = False,
     ) -> None:
         """Keep the answer to a filter request; `apart` are nodes that no rule rejected, with the reason."""
         before = self._of(pod)
         attempts = before.attempts + 1 if before else 1
-        self._keep(
-            pod, filter_decision(pod, policy, nodes, verdict, apart=apart, attempts=attempts, plan=plan)
-        )
+        decision = filter_decision(pod, policy, nodes, verdict, apart=apart, attempts=attempts, plan=plan)
+        self._keep(pod, msgspec.structs.replace(decision, shadow=True) if shadow else decision)
 
     def ranked(
         self,
@@ -155,12 +156,20 @@ class Decisions:
         *,
         plan: PlanAnnotation | None = None,
         planned: int | None = None,
+        shadow: bool = False,
     ) -> None:
         """Keep the answer to a prioritize request; `planned` is the row of a node that the plan put first."""
         before = self._of(pod) or Decision(pod.uid, time.time())
         ranking = ranking_of(pod, nodes, terms, totals, planned=planned)
         decision = Decision(
-            pod.uid, before.decided_at, before.attempts, policy, before.filtering, ranking, plan=plan
+            pod.uid,
+            before.decided_at,
+            before.attempts,
+            policy,
+            before.filtering,
+            ranking,
+            plan=plan,
+            shadow=shadow,
         )
         self._keep(pod, decision)
 

@@ -3,12 +3,11 @@
 import difflib
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 import msgspec
 import numpy as np
 
-from scoring.in_tree import in_tree
+from scoring.in_tree import with_in_tree
 from scoring.policy import Policy, weighted_sum
 from tradewind.cluster.cache import Cache
 from tradewind.cluster.objects import Pod
@@ -43,18 +42,13 @@ def _told(pod: Pod, policy: Policy, nodes: Nodes) -> Explanation:
 
 
 def _decide(pod: Pod, policy: Policy, nodes: Nodes) -> Decision:
-    policy = _with_in_tree(policy)
+    policy = with_in_tree(policy)
     verdict = policy.filter(pod, nodes)
     decision = filter_decision(pod, policy, nodes, verdict, apart={})
     passed = nodes.take(np.flatnonzero(verdict.feasible))
     terms = tuple(policy.terms(pod, passed))
     ranking = ranking_of(pod, passed, terms, weighted_sum(terms, len(passed)))
     return msgspec.structs.replace(decision, ranking=ranking)
-
-
-def _with_in_tree(policy: Policy) -> Policy:
-    """No kube-scheduler has filtered before; a rule that both have may have other parameters in ours."""
-    return replace(policy, filters=(*in_tree(policy.filters), *policy.filters))
 
 
 def _find(cache: Cache, named: str) -> Pod:

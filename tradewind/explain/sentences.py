@@ -21,6 +21,7 @@ Basis = Literal["decision", "evaluation"]
 _MOST_NAMED = 3
 _TIME = "%Y-%m-%d %H:%M:%S UTC"
 _OUTWEIGHED = "its own scores or an earlier nomination outweighed Tradewind's"
+_NOT_TOLD = "it was not told, for Tradewind is in the shadow"
 
 
 def sentences(named: str, decision: Decision, pod: Pod | None, origin: Basis) -> Iterator[str]:
@@ -34,11 +35,15 @@ def sentences(named: str, decision: Decision, pod: Pod | None, origin: Basis) ->
         yield f"Tradewind failed open for {named}: {decision.failed_open}."
         yield "Every node passed and none was preferred, as if Tradewind were not there."
     elif decision.ranking is not None:
-        yield from _RankedChoice(named, pod, origin, decision.ranking, filtering, decision.plan).told()
+        yield from _RankedChoice(
+            named, pod, origin, decision.ranking, filtering, decision.plan, shadow=decision.shadow
+        ).told()
     elif filtering is not None:
         yield from _unranked(named, pod, filtering, decision.plan)
     if filtering is not None:
         yield _counted(filtering, origin)
+    if decision.shadow:
+        yield "Tradewind is in the shadow: it let every node pass and preferred none."
     if pod is not None and origin == "evaluation":
         yield from unchecked(pod)
 
@@ -51,6 +56,7 @@ class _RankedChoice:
     ranking: Ranking
     filtering: Filtering | None
     plan: PlanAnnotation | None
+    shadow: bool = False
 
     def told(self) -> Iterator[str]:
         node = self.pod.node_name if self.pod else ""
@@ -105,6 +111,8 @@ class _RankedChoice:
             it = "a pod like it" if self.pod and is_over(self.pod) else "it"
             return f"Placed now, {it} would go to {joined(named, 'or')}"
         prefers = "prefers" if self.pod and not self.pod.node_name else "preferred"
+        if self.shadow:
+            prefers = "would prefer" if prefers == "prefers" else "would have preferred"
         return f"Tradewind {prefers} {joined(named)}{alike}"
 
     def _because(self) -> str:
@@ -142,6 +150,8 @@ class _RankedChoice:
 
     def _outvoted(self, node: str, row: int | None, rejected: Rejected | None) -> str:
         chose = f"kube-scheduler chose {node}"
+        if rejected is not None and self.shadow:
+            return f"{chose}, which Tradewind would have rejected: {rejected.reason}; {_NOT_TOLD}."
         if rejected is not None:
             return f"{chose}, although Tradewind had rejected it: {rejected.reason}."
         if row is None and self.ranking.best_count > len(self.ranking.names):
@@ -149,7 +159,7 @@ class _RankedChoice:
         place = (
             "which is not among the best here" if row is None else f"number {self.ranking.ranks[row]} here"
         )
-        return f"{chose}, {place}: {_OUTWEIGHED}."
+        return f"{chose}, {place}: {_NOT_TOLD if self.shadow else _OUTWEIGHED}."
 
     def _cheaper(self) -> Iterator[str]:
         """Which node would cost less, and why it was not chosen."""

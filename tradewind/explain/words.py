@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 
 def counted(count: int, noun: str) -> str:
@@ -12,6 +13,11 @@ def counted(count: int, noun: str) -> str:
 def joined(parts: Sequence[str], word: str = "and") -> str:
     *first, last = parts
     return f"{', '.join(first)} {word} {last}" if first else last
+
+
+def clock(moment: datetime | float) -> str:
+    found = moment if isinstance(moment, datetime) else datetime.fromtimestamp(moment, UTC)
+    return f"{found.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def dollars(amount: float, digits: int = 3) -> str:

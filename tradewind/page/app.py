@@ -17,11 +17,13 @@ from tradewind.page.money import Savings
 from tradewind.page.pending import MOST_SHOWN, pending
 from tradewind.page.planned import planner_view
 from tradewind.page.rendering import HEADERS, STATIC, answer, render
+from tradewind.page.shadowed import shadow_view
 from tradewind.page.stream import KINDS, MOST, stream
 from tradewind.runtime import identity
 from tradewind.runtime.assembly import Assembly
 from tradewind.savings import html
 from tradewind.savings.bill import Bill
+from tradewind.shadow.keeper import ShadowKeeper
 from tradewind.version import VERSION
 
 SAVINGS_FILE = "/savings.html"
@@ -32,9 +34,10 @@ _SMALL = 1000  # bytes that are not worth packing
 class Page:
     """What each address shows."""
 
-    def __init__(self, parts: Assembly, decisions: Decisions) -> None:
+    def __init__(self, parts: Assembly, decisions: Decisions, shadow: ShadowKeeper | None = None) -> None:
         self._parts = parts
         self._decisions = decisions
+        self._shadow = shadow
         self._savings = Savings(parts)
 
     def nodes(self, by: str, only: str) -> str:
@@ -77,7 +80,10 @@ class Page:
     async def savings(self) -> str:
         made, told = await self._savings.newest()
         shown = Markup(html.content(told))  # noqa: S704  escaped there
-        return self._render("savings.html", seconds=0, made=made, content=shown, trouble=told.trouble)
+        shadow = shadow_view(self._shadow.account if self._shadow else None)
+        return self._render(
+            "savings.html", seconds=0, made=made, content=shown, trouble=told.trouble, shadow=shadow
+        )
 
     async def savings_file(self) -> str:
         _, told = await self._savings.newest()
@@ -110,14 +116,15 @@ class Page:
             synced=parts.synced,
             stale=parts.stale,
             coverage=parts.market.price_coverage(),
+            shadowing=self._shadow is not None and self._shadow.shadowing,
             path=lambda *names: "/".join(quote(each, safe="") for each in names),
             **shown,
         )
 
 
-def add_page(app: FastAPI, parts: Assembly, decisions: Decisions) -> None:
+def add_page(app: FastAPI, parts: Assembly, decisions: Decisions, shadow: ShadowKeeper | None = None) -> None:
     """Everything that takes long runs in a thread, so that the port goes on answering."""
-    page = Page(parts, decisions)
+    page = Page(parts, decisions, shadow)
     app.add_middleware(GZipMiddleware, minimum_size=_SMALL)
 
     @app.get("/", include_in_schema=False)

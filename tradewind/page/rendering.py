@@ -1,15 +1,15 @@
 """Templates become answers that a browser may show, and that can neither run nor fetch anything of others."""
 
 import hashlib
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from fastapi import Request, Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from tradewind.explain.words import counted, dollars
+from tradewind.explain.words import clock, counted, dollars
 from tradewind.savings.html import STYLE
+from tradewind.shadow.words import duration
 
 _HERE = Path(__file__).parent
 POLICY = (
@@ -41,11 +41,6 @@ def age(seconds: float) -> str:
     return f"{seconds // _HOUR:.0f} h" if seconds < 2 * _DAY else f"{seconds // _DAY:.0f} days"
 
 
-def clock(moment: datetime | float) -> str:
-    found = moment if isinstance(moment, datetime) else datetime.fromtimestamp(moment, UTC)
-    return f"{found.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
-
-
 def _environment() -> Environment:
     made = Environment(
         loader=FileSystemLoader(_HERE / "templates"),
@@ -54,7 +49,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters.update(age=age, clock=clock, dollars=dollars)
+    made.filters.update(age=age, clock=clock, dollars=dollars, duration=duration)
     made.globals["counted"] = counted
     return made
 

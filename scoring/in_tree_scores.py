@@ -1,6 +1,6 @@
 """What kube-scheduler's default profile gives each node, for simulations without it.
 
-Only the plugins that tell the nodes of a replay apart: it has no images, and no pods that spread by default.
+Not in it: images that a node has already, and the default spreading of pods that name no constraint.
 """
 
 import numpy as np
