@@ -15,7 +15,7 @@ _SECONDS = 40.0
 
 
 def _made_up(seed: int) -> Scenario:
-    """Where there is no public data: nodes of four sizes on both terms, pods of all kinds, nodes that vanish."""
+    """Without public data: nodes of four sizes on both terms, pods of all kinds, nodes that vanish."""
     chance = random.Random(seed)
     nodes = []
     for number in range(32):
@@ -36,14 +36,14 @@ def _made_up(seed: int) -> Scenario:
     pods = []
     for number in range(300):
         at = chance.uniform(0.0, _SECONDS)
-        cores = chance.choice([0.5, 1, 2, 3])
+        milli = chance.choice([500, 1000, 2000, 3000])
         pods.append(
             Arrival(
                 name=f"pod-{number:03}",
                 at=at,
                 until=at + 2 + chance.expovariate(1 / 12),
-                cpu_milli=int(1000 * cores),
-                memory=int(3 * cores * _GIB),
+                cpu_milli=milli,
+                memory=3 * milli * _GIB // 1000,
                 kind=chance.choice(["critical", "batch", "plain", "plain"]),
                 zone=chance.choice([*scenario.ZONES, "", "", ""]),
             )

@@ -53,6 +53,11 @@ _CONFLICTS = [
     (["explain", "a/b", "--server", "x", "--config", "y"], "--config and --node go with --cluster"),
     (["explain", "a/b", "--kubeconfig", "x", "--node", "y"], "--config and --node go with --cluster"),
     (["savings", "--cluster", "-", "--config", "-"], "standard input can be read once only"),
+    (["savings", "--cluster", "x", "--live"], "--cluster for a cluster from a file, or --live"),
+    (["savings", "--cluster", "x", "--kubeconfig", "y"], "--kubeconfig and --namespace go with --live"),
+    (["savings", "--cluster", "x", "--namespace", "y"], "--kubeconfig and --namespace go with --live"),
+    (["savings", "--live", "--config", "x"], "--config and --move go with --cluster"),
+    (["savings", "--live", "--move", "job"], "--config and --move go with --cluster"),
     (["rebalance", "--cluster", "-", "--config", "-"], "standard input can be read once only"),
     (["what-if", "--cluster", "x", "--kubeconfig", "y"], "--cluster and --kubeconfig do not go together"),
     (["what-if", "--config", "-", "--config-now", "-"], "standard input can be read once only"),
@@ -64,10 +69,10 @@ _CONFLICTS = [
 # Flags that go with every other one of their command.
 _SOCIABLE = {
     "serve": "--help --host --port --probe-port --explain-port --namespace --max-body-bytes --decisions "
-    "--decision-age --log-format --log-level",
+    "--decision-age --shadow --log-format --log-level",
     "explain": "--help --json",
     "plan": "--help -o --seconds",
-    "savings": "--help -o --seconds --move",
+    "savings": "--help -o --seconds",
     "rebalance": "--help -o --seconds --move",
     "what-if": "--help -o --seconds --without --lost-zone --price --rate --scale",
     "planner": "--help --kubeconfig --namespace --probe-host --probe-port --protect-floor --learn "

@@ -40,7 +40,6 @@ def add(command: argparse.ArgumentParser) -> None:
     argument(
         "--namespace",
         metavar="NAME",
-        default=identity.namespace(),
         help=f"of --live, where Tradewind is (default: $POD_NAMESPACE, else {identity.DEFAULT_NAMESPACE})",
     )
     command.set_defaults(run=run)
@@ -77,8 +76,7 @@ def add_question(
 
 
 def run(options: argparse.Namespace) -> None:
-    if bool(options.cluster) == options.live:
-        raise TradewindError("--cluster for a cluster from a file, or --live for what the shadow recorded")
+    _refuse_conflicts(options)
     if options.live:
         _show_shadow(options)
         return
@@ -110,14 +108,24 @@ def answer(options: argparse.Namespace) -> Answer:
     return Answer(parts, question, told)
 
 
+def _refuse_conflicts(options: argparse.Namespace) -> None:
+    if bool(options.cluster) == options.live:
+        raise TradewindError("--cluster for a cluster from a file, or --live for what the shadow recorded")
+    if options.cluster and (options.kubeconfig or options.namespace):
+        raise TradewindError("--kubeconfig and --namespace go with --live")
+    if options.live and (options.config or options.move):
+        raise TradewindError("--config and --move go with --cluster")
+
+
 def _show_shadow(options: argparse.Namespace) -> None:
     if options.output not in _SHADOW_SHOWN:
         raise TradewindError(f"--live is shown as {' or '.join(_SHADOW_SHOWN)}, not as {options.output}")
     api = Assembly(live(options.kubeconfig), None).api("--live")
-    account = ShadowMemory(Client(api), options.namespace).read()
+    namespace = options.namespace or identity.namespace()
+    account = ShadowMemory(Client(api), namespace).read()
     if account is None:
         raise TradewindError(
-            f"no Tradewind in namespace {options.namespace} was in the shadow: 'shadow: true' in its "
+            f"no Tradewind in namespace {namespace} was in the shadow: 'shadow: true' in its "
             "configuration begins it; --namespace names another"
         )
     print(_SHADOW_SHOWN[options.output](account))
