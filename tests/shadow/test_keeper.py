@@ -1,7 +1,5 @@
 """The shadow over restarts and with several replicas, against an API of one ConfigMap."""
 
-
-
 import pytest
 
 from tests.builders import node, offer_of, pod
