@@ -43,9 +43,14 @@ def _build(target: Path, program: str) -> None:
 
 def module() -> Path:
     """Where Go keeps the module's files: CRDs and webhook configurations are read there."""
+    return files_of(MODULE, SOURCES)
+
+
+def files_of(module: str, directory: Path) -> Path:
+    """Of a module that the go.mod of the directory names, or of MODULE@VERSION."""
     said = subprocess.run(
-        [_go(), "mod", "download", "-json", MODULE],
-        cwd=SOURCES,
+        [_go(), "mod", "download", "-json", module],
+        cwd=directory,
         capture_output=True,
         text=True,
         check=True,

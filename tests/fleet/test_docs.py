@@ -42,9 +42,10 @@ def test_the_weights_are_told() -> None:
     assert {name: float(weight) for name, weight in told.items()} == DEFAULT_WEIGHTS
 
 
-def test_the_document_of_a_member_is_taken() -> None:
-    (text,) = re.findall(r"```yaml\n(.*?)```", _PAGE, re.DOTALL)
-    assert parse(text).fleet.site.name == "member1"
+def test_the_documents_are_taken() -> None:
+    member, scores = re.findall(r"```yaml\n(.*?)```", _PAGE, re.DOTALL)
+    assert parse(member).fleet.site.name == "member1"
+    assert parse(scores).fleet.classes.keys() == {"web"}
 
 
 @pytest.mark.parametrize(

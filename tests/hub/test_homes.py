@@ -10,11 +10,10 @@ import msgspec
 from tests.fleet.cases import nodes, summary_of
 from tests.hub.fake_hub import NAMESPACE, FakeHub, FakeScheduler
 from tests.hub.test_records import binding
+from tradewind.errors import ConflictError, NotFoundError
 from tradewind.fleet.partitions import home_of
 from tradewind.fleet.settings import FleetSettings
-from tradewind.hub.homes import NAME, HomeView, PartitionMapper
-
-_MAP = f"/api/v1/namespaces/{NAMESPACE}/configmaps/{NAME}"
+from tradewind.hub.homes import HomeView, PartitionMapper
 
 
 class _Two:
@@ -123,47 +122,80 @@ def test_forwarding_counts_for_the_generation_that_was_asked() -> None:
     assert forwarded("@", 1) == ""
 
 
-def _mapper(two: _Two, name: str) -> PartitionMapper:
-    fake: Any = two.hub
-    return PartitionMapper(two.views[name], fake, fake, NAMESPACE)
+class _FakeMap:
+    """The one ConfigMap, as a `Client` reads and writes it."""
+
+    def __init__(self) -> None:
+        self.data: dict[str, str] | None = None
+        self._version = 0
+
+    def get(self, path: str) -> bytes:
+        if self.data is None:
+            raise NotFoundError(path, 404)
+        return self._answer()
+
+    def create(self, path: str, body: dict[str, Any]) -> bytes:
+        if self.data is not None:
+            raise ConflictError(path, 409)
+        return self._put(body)
+
+    def replace(self, path: str, body: dict[str, Any]) -> bytes:
+        if body["metadata"]["resourceVersion"] != str(self._version):
+            raise ConflictError(path, 409)
+        return self._put(body)
+
+    def _put(self, body: dict[str, Any]) -> bytes:
+        self._version += 1
+        self.data = body["data"]
+        return self._answer()
+
+    def _answer(self) -> bytes:
+        return msgspec.json.encode({"metadata": {"resourceVersion": str(self._version)}, "data": self.data})
 
 
-def test_the_mapper_moves_partitions_of_the_busier_and_both_agree() -> None:
-    two = _Two()
+def _mappers(two: _Two, found: _FakeMap) -> dict[str, PartitionMapper]:
+    client: Any = found
+    return {name: PartitionMapper(view, client, NAMESPACE) for name, view in two.views.items()}
+
+
+def _of_one(two: _Two) -> list[str]:
+    """Eight partitions that only the first scheduler has, with much to do in each."""
     mine = [name for name in map(str, range(100)) if home_of(name, two.alive) == "one"][:8]
     for view in two.views.values():
         for partition in mine * 10:
             view.loads.add(partition, time.time())
-    assert not asyncio.run(_mapper(two, "two").run())  # it is not the one that keeps the map
-    assert _MAP not in two.hub.objects
-    assert asyncio.run(_mapper(two, "one").run())
-    assert asyncio.run(_mapper(two, "two").run())
+    return mine
+
+
+def test_the_mapper_moves_partitions_of_the_busier_and_both_agree() -> None:
+    two, found = _Two(), _FakeMap()
+    mine, mappers = _of_one(two), _mappers(two, found)
+    assert not asyncio.run(mappers["two"].run())  # it is not the one that keeps the map
+    assert found.data is None
+    assert asyncio.run(mappers["one"].run())
+    assert asyncio.run(mappers["two"].run())
     homes = {name: Counter(view.home(each) for each in mine) for name, view in two.views.items()}
     assert homes["one"] == homes["two"] == {"one": 4, "two": 4}
-    assert not asyncio.run(_mapper(two, "one").run())  # even: nothing moves again
+    assert not asyncio.run(mappers["one"].run())  # even: nothing moves again
     two.alive = frozenset({"two"})
     assert {two.views["two"].home(each) for each in mine} == {"two"}
 
 
 def test_a_map_that_cannot_be_read_changes_nothing() -> None:
-    two = _Two()
-    two.hub.objects[_MAP] = {"metadata": {"name": NAME, "resourceVersion": "1"}, "data": {"homes": "[1"}}
-    assert not asyncio.run(_mapper(two, "two").run())
+    two, found = _Two(), _FakeMap()
+    found.data = {"homes": "[1"}
+    assert not asyncio.run(_mappers(two, found)["two"].run())
     assert two.views["two"].home("region eu") == home_of("region eu", two.alive)
 
 
 def test_another_mapper_in_between_is_not_overwritten() -> None:
-    two = _Two()
-    mine = [name for name in map(str, range(100)) if home_of(name, two.alive) == "one"][:8]
-    for partition in mine * 10:
-        two.views["one"].loads.add(partition, time.time())
-    mapper = _mapper(two, "one")
-    theirs = msgspec.json.encode({"region eu": "two"}).decode()
-    asyncio.run(
-        two.hub.create(_MAP.rpartition("/")[0], {"metadata": {"name": NAME}, "data": {"homes": theirs}})
-    )
-    assert asyncio.run(mapper._even("", {})) == {}
-    assert two.hub.objects[_MAP]["data"]["homes"] == theirs
+    two, found = _Two(), _FakeMap()
+    _of_one(two)
+    mapper = _mappers(two, found)["one"]
+    theirs = {"homes": '{"region eu": "two"}'}
+    found.data = theirs
+    assert asyncio.run(mapper._even({})) == {}
+    assert found.data == theirs
 
 
 def test_an_answer_that_is_waited_for_counts_once() -> None:

@@ -25,6 +25,7 @@ COMMANDS = {
     "planner": "plan for the waiting pods of a live cluster",
     "fleet": "schedule a fleet of clusters, beside Karmada",
     "fleet-plan": "say where a fleet's waiting workloads would go, from a file",
+    "fleet-scores": "write scores of sites for Open Cluster Management, or decisions for multicluster APIs",
     "site": "publish a member cluster to the fleet",
     "release": "remove Tradewind's scheduling gate from all pods",
     "check-config": "say what a configuration means, or what is wrong",

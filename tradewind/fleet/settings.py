@@ -5,7 +5,8 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 from pydantic.alias_generators import to_camel
 
-from tradewind.errors import TradewindError
+from tradewind.cluster.quantity import parse_nanos
+from tradewind.errors import QuantityError, TradewindError
 from tradewind.fleet.filters.health import ErrorRate, Summarised
 from tradewind.fleet.policy import DEFAULT_WEIGHTS, FILTERS, SitePolicy
 from tradewind.fleet.rules import SiteFilter
@@ -13,6 +14,9 @@ from tradewind.fleet.summarise import DEFAULT_BEST
 from tradewind.fleet.summary import Place
 
 Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
+Latitude = Annotated[float, Field(ge=-90, le=90, allow_inf_nan=False)]
+Longitude = Annotated[float, Field(ge=-180, le=180, allow_inf_nan=False)]
+ClassName = Annotated[str, Field(pattern="^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$")]
 Weight = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)]
 
 
@@ -26,8 +30,8 @@ class SiteSettings(_Settings):
     name: str = Field(default="", description="of the Cluster on the hub")
     region: str = ""
     provider: str = ""
-    latitude: float | None = Field(default=None, ge=-90, le=90, allow_inf_nan=False)
-    longitude: float | None = Field(default=None, ge=-180, le=180, allow_inf_nan=False)
+    latitude: Latitude | None = None
+    longitude: Longitude | None = None
     watts_per_core: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     carbon: float | None = Field(default=None, ge=0, allow_inf_nan=False, description="g CO2 a kWh")
     best_nodes: int = Field(default=DEFAULT_BEST, ge=1, le=50, description="listed for each resource")
@@ -46,8 +50,27 @@ class SiteSettings(_Settings):
         )
 
 
+class RequestClass(_Settings):
+    """Requests that are alike, for scores of sites without a request."""
+
+    requests: dict[str, str] = Field(default={}, description="of one replica, as in a pod")
+    node_selector: dict[str, str] = {}
+    near: tuple[Latitude, Longitude] | None = Field(default=None, description="where its users are")
+
+    @field_validator("requests")
+    @classmethod
+    def _readable(cls, requests: dict[str, str]) -> dict[str, str]:
+        for text in requests.values():
+            try:
+                parse_nanos(text)
+            except QuantityError as error:
+                raise ValueError(str(error)) from error
+        return requests
+
+
 class FleetSettings(_Settings):
     site: SiteSettings = SiteSettings()
+    classes: dict[ClassName, RequestClass] = Field(default={}, description="to score sites for")
     weights: dict[str, Weight] = Field(default={}, description="by the site scorer's name")
     summary_seconds: Seconds = Field(default=120.0, description="then a summary is too old")
     max_error_rate: float = Field(default=0.5, ge=0, le=1, description="of a site's bindings")

@@ -11,19 +11,16 @@ from collections.abc import Callable
 
 import msgspec
 
-from tradewind.errors import ApiError, ConflictError, NotFoundError
+from tradewind.errors import ApiError, ConflictError
 from tradewind.fleet.partitions import Homes, Loads, evened
-from tradewind.hub.records import FLEET_LABEL, Binding
-from tradewind.hub.wire import ConfigMapObject
+from tradewind.hub.records import Binding
 from tradewind.kube.client import Client
-from tradewind.kube.failures import decoded
-from tradewind.kube.writes import ApiWrites
+from tradewind.kube.config_map import ConfigMap
 
 NAME = "fleet-partitions"
 
 _log = logging.getLogger(__name__)
-_decoder = msgspec.json.Decoder(ConfigMapObject)
-_homes_decoder = msgspec.json.Decoder(dict[str, str])
+_decoder = msgspec.json.Decoder(dict[str, str])
 
 
 class HomeView:
@@ -73,47 +70,32 @@ class HomeView:
 
 
 class PartitionMapper:
-    def __init__(self, view: HomeView, writes: ApiWrites, client: Client, namespace: str) -> None:
+    def __init__(self, view: HomeView, client: Client, namespace: str) -> None:
         self._view = view
-        self._writes = writes
-        self._client = client
-        self._maps = f"/api/v1/namespaces/{namespace}/configmaps"
+        self._map = ConfigMap(client, namespace, NAME)
 
     async def run(self) -> bool:
         """Follow the map, and even it where that is ours to do; whether homes have changed."""
         if self._view.alone:
             return False
         try:
-            version, moved = await self._read()
+            text = (await asyncio.to_thread(self._map.read) or {}).get("homes", "{}")
+            moved = _decoder.decode(text)
             if self._view.identity == min(self._view.homes.alive):
-                moved = await self._even(version, moved)
+                moved = await self._even(moved)
         except (ApiError, msgspec.MsgspecError) as error:
             _log.warning("the map of partitions could not be followed: %s", error)
             return False
         return self._view.move(moved)
 
-    async def _read(self) -> tuple[str, dict[str, str]]:
-        try:
-            data = await asyncio.to_thread(self._client.get, f"{self._maps}/{NAME}")
-        except NotFoundError:
-            return "", {}
-        found = decoded(_decoder, data)
-        text = (found.data or {}).get("homes", "{}")
-        return found.metadata.resource_version, _homes_decoder.decode(text)
-
-    async def _even(self, version: str, moved: dict[str, str]) -> dict[str, str]:
+    async def _even(self, moved: dict[str, str]) -> dict[str, str]:
         homes = Homes(self._view.homes.alive, moved)
         new = dict(evened(homes, self._view.loads.of(time.time())))
         if new == moved:
             return moved
-        metadata = {"name": NAME, "labels": {FLEET_LABEL: "partitions"}}
         data = {"homes": msgspec.json.encode(new, order="sorted").decode()}
         try:
-            if version:
-                patch = {"metadata": {"resourceVersion": version}, "data": data}
-                await self._writes.patch(f"{self._maps}/{NAME}", patch)
-            else:
-                await self._writes.create(self._maps, {"metadata": metadata, "data": data})
+            await asyncio.to_thread(self._map.write, data)
         except ConflictError:
             return moved  # another believes that it is the mapper: its map is read next time
         _log.info("partitions have moved: %s", data["homes"])

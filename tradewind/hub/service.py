@@ -100,7 +100,7 @@ class FleetService:
                     homes=self._homes,
                 )
                 welcome = f"Tradewind schedules the fleet of {self._hub}\n  look  {server.url}/metrics"
-                mapper = PartitionMapper(self._homes, writes, client, self._options.namespace)
+                mapper = PartitionMapper(self._homes, client, self._options.namespace)
                 await serve([server], self._background(scheduler, mapper), welcome)
                 await scheduler.close()
         finally:
