@@ -12,11 +12,10 @@ from tradewind.errors import TradewindError
 from tradewind.explain.words import counted
 from tradewind.planner.worker import Worker
 from tradewind.runtime.assembly import Assembly
-from tradewind.runtime.source import Copied, CopiedSource, Source, from_file, live
+from tradewind.runtime.source import Source, from_file, live
 from tradewind.savings import difference_report
-from tradewind.savings.bill import Bill
-from tradewind.savings.changes import Changes, read_scale, read_tariff
-from tradewind.savings.difference import Side, difference
+from tradewind.savings.difference import difference
+from tradewind.savings.what_if import KINDS, as_it_is, as_it_would_be, read_changes
 
 _SECONDS = 5.0
 _SYNC_SECONDS = 60.0
@@ -67,23 +66,15 @@ def add(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     refuse_together(options, ["--cluster", "--kubeconfig"], "a cluster from a file, or a live one")
     refuse_stdin_twice(*filter(None, (options.cluster, options.config, options.config_now)))
-    changes = Changes(
-        without=options.without,
-        lost_zones=options.lost_zone,
-        scales=[read_scale(text) for text in options.scale],
-        tariffs=[
-            *map(read_tariff("price"), options.price),
-            *map(read_tariff("rate"), options.rate),
-        ],
-    )
-    if changes == Changes(without=[], lost_zones=[], scales=[], tariffs=[]) and not options.config:
+    changes = read_changes({kind: getattr(options, kind.replace("-", "_")) for kind in KINDS})
+    if changes == read_changes({kind: [] for kind in KINDS}) and not options.config:
         raise TradewindError(
             "nothing is to change: --config, --without, --lost-zone, --price, --rate or --scale"
         )
     source = from_file(options.cluster) if options.cluster else live(options.kubeconfig)
     with _read(source, options.config_now) as parts:
-        now, copied = _side(parts), parts.copied()
-    then = _changed(copied, options.config or options.config_now, changes, source.name)
+        now = as_it_is(parts)
+        then = as_it_would_be(parts, changes, options.config)
     worker = Worker()
     what = f"{counted(len(then.pods), 'pod')} on {counted(len(then.snapshot.nodes), 'node')}"
     try:
@@ -103,32 +94,6 @@ def _read(source: Source, config: Path | None) -> Iterator[Assembly]:
             if time.monotonic() > deadline:
                 raise TradewindError(f"{source.name} was not read within {_SYNC_SECONDS:g} s")
             time.sleep(_SYNC_STEP_SECONDS)
-        _priced(parts)
+        parts.feed.poll()
+        parts.feed.offer()
         yield parts
-
-
-def _priced(parts: Assembly) -> None:
-    parts.feed.poll()
-    parts.feed.offer()
-
-
-def _changed(copied: Copied, config: Path | None, changes: Changes, name: str) -> Side:
-    parts = Assembly(CopiedSource(f"{name}, changed", changes.applied(copied)), config)
-    with parts.started():
-        _priced(parts)
-        snapshot = parts.cache.snapshot()
-        if changes.tariffs:
-            parts.cache.update_offers(snapshot.nodes.cluster.table.nodes, changes.retold(snapshot))
-        return _side(parts)
-
-
-def _side(parts: Assembly) -> Side:
-    snapshot, pods = parts.cache.state()
-    return Side(
-        snapshot=snapshot,
-        pods=pods,
-        policy_of=parts.settings.policy_of,
-        bill=Bill(snapshot, parts.market.origins),
-        coverage=parts.market.price_coverage(),
-        pools=parts.pools(),
-    )

@@ -81,6 +81,11 @@ class Supply(Memoised):
     durable: Mask  # (N,) not a spot node
     leaving: Mask  # (N,) about to be taken away
 
+    @property
+    def offers(self) -> Floats:
+        """(5, N) a copy, in the order of an Offer's fields."""
+        return np.array([getattr(self, field) for field in Offer._fields], np.float64)
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Columns:

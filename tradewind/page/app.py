@@ -1,6 +1,7 @@
 """The routes of the page, for an application behind the guard of explain."""
 
 import asyncio
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -19,6 +20,7 @@ from tradewind.page.planned import planner_view
 from tradewind.page.rendering import HEADERS, STATIC, answer, render
 from tradewind.page.shadowed import shadow_view
 from tradewind.page.stream import KINDS, MOST, stream
+from tradewind.page.supposed import WhatIf
 from tradewind.runtime import identity
 from tradewind.runtime.assembly import Assembly
 from tradewind.savings import html
@@ -26,6 +28,14 @@ from tradewind.savings.bill import Bill
 from tradewind.shadow.keeper import ShadowKeeper
 from tradewind.version import VERSION
 
+# What may be asked of what-if, with how it is written.
+_QUESTIONS = (
+    ("without", "Without a node or pool", "spot-a1"),
+    ("lost-zone", "Without a zone", "eu-1a"),
+    ("price", "Price", "m5.large spot x2"),
+    ("rate", "Interruption rate", "m5.* spot 0.2"),
+    ("scale", "Replicas", "shop/web=30"),
+)
 SAVINGS_FILE = "/savings.html"
 _MOST_LISTED = 300  # nodes that are in a table too
 _SMALL = 1000  # bytes that are not worth packing
@@ -39,6 +49,7 @@ class Page:
         self._decisions = decisions
         self._shadow = shadow
         self._savings = Savings(parts)
+        self._what_if = WhatIf(parts)
 
     def nodes(self, by: str, only: str) -> str:
         by = by if by in GROUPINGS else "zone"
@@ -88,6 +99,13 @@ class Page:
     async def savings_file(self) -> str:
         _, told = await self._savings.newest()
         return html.page(told)
+
+    async def what_if(self, written: Mapping[str, str]) -> tuple[str, int]:
+        asked = await self._what_if.ask(written)
+        shown = self._render(
+            "what_if.html", seconds=0, asked=asked, written=written, questions=_QUESTIONS, most=MOST_SHOWN
+        )
+        return shown, 400 if asked.refused else 200
 
     def _explained(self, namespace: str, name: str) -> Explanation | None:
         """What was decided; of a pod that nobody asked about here, what would be."""
@@ -150,6 +168,11 @@ def add_page(app: FastAPI, parts: Assembly, decisions: Decisions, shadow: Shadow
     @app.get("/savings", include_in_schema=False)
     async def savings(request: Request) -> Response:
         return answer(request, await page.savings())
+
+    @app.get("/what-if", include_in_schema=False)
+    async def what_if(request: Request) -> Response:
+        written = {kind: request.query_params.get(kind, "") for kind, *_ in _QUESTIONS}
+        return answer(request, *await page.what_if(written))
 
     @app.get(SAVINGS_FILE, include_in_schema=False)
     async def savings_file() -> Response:

@@ -59,6 +59,7 @@ class Assembly:
         `namespace` is where Tradewind keeps objects of its own, Leases and what was learned.
         """
         self.namespace = namespace or identity.namespace()
+        self.config = config
         self.registry = CollectorRegistry()
         self.market_metrics = MarketMetrics(self.registry)
         self.market = Market()

@@ -55,8 +55,7 @@ class Changes:
 
     def retold(self, snapshot: Snapshot) -> Floats:
         """(5, N) the offers of all nodes by the tariffs, in the order of an Offer's fields."""
-        supply = snapshot.nodes.columns.supply
-        offers = np.vstack([getattr(supply, field) for field in Offer._fields]).astype(np.float64)
+        offers = snapshot.nodes.columns.supply.offers
         for tariff in self.tariffs:
             tariff.apply(snapshot.nodes.cluster.table.nodes, offers)
         return offers

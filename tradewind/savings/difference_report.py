@@ -1,7 +1,7 @@
 """A difference as text and as JSON."""
 
 import json
-from typing import Any
+from typing import Any, NamedTuple
 
 from tradewind.explain.tables import Column, lines
 from tradewind.explain.words import counted, decimals_of
@@ -11,10 +11,17 @@ from tradewind.savings.difference import Difference, State
 _MAX_SHOWN = 30
 
 
-def text(told: Difference) -> str:
+class Figure(NamedTuple):
+    name: str
+    now: str
+    then: str
+    difference: str
+
+
+def figures(told: Difference) -> list[Figure]:
     now, then = told.now, told.then
     decimals = min(decimals_of(max(now.nodes.hourly or 0.0, then.nodes.hourly or 0.0), 4), 6)
-    rows = [
+    return [
         _row("nodes", now.nodes.nodes, then.nodes.nodes),
         _row("nodes in use", now.used.nodes, then.used.nodes),
         *_money("dollars an hour", now.nodes, then.nodes, decimals),
@@ -22,7 +29,21 @@ def text(told: Difference) -> str:
         _row("interruptions a month", now.interruptions, then.interruptions, "{:,.2f}"),
         _row("pods without a place", len(now.unplaced), len(then.unplaced)),
     ]
-    names, before, after, change = zip(*rows, strict=True)
+
+
+def newly_unplaced(told: Difference) -> dict[str, str]:
+    """Pods without a place, not even on a new node, and why."""
+    now, then = told.now, told.then
+    return {
+        pod: reason
+        for pod, reason in sorted(then.unplaced.items())
+        if pod not in now.unplaced and pod not in then.pools
+    }
+
+
+def text(told: Difference) -> str:
+    then = told.then
+    names, before, after, change = zip(*figures(told), strict=True)
     paragraphs = [
         [
             *lines(
@@ -40,20 +61,16 @@ def text(told: Difference) -> str:
         columns = [
             Column(["POD"], [each.pod for each in shown]),
             Column(["NOW"], [each.now or "-" for each in shown]),
-            Column(["THEN"], [each.then or _without(each.pod, then) for each in shown]),
+            Column(["THEN"], [each.then or without(each.pod, then) for each in shown]),
         ]
         paragraphs.append([*lines(columns), *_more(len(told.elsewhere))])
     else:
         paragraphs.append(["Every pod is where it was."])
-    new = {
-        pod: reason
-        for pod, reason in then.unplaced.items()
-        if pod not in now.unplaced and pod not in then.pools
-    }
+    new = newly_unplaced(told)
     if new:
-        reasons = [f"{pod}: {reason}" for pod, reason in sorted(new.items())[:_MAX_SHOWN]]
+        reasons = [f"{pod}: {reason}" for pod, reason in list(new.items())[:_MAX_SHOWN]]
         paragraphs.append(["WITHOUT A PLACE", *reasons, *_more(len(new))])
-    paragraphs.append(_notes(told))
+    paragraphs.append(notes(told))
     return "\n\n".join("\n".join(each) for each in paragraphs)
 
 
@@ -88,36 +105,36 @@ def to_json(told: Difference) -> str:
     return json.dumps(document, indent=2)
 
 
-def _row(name: str, now: float, then: float, form: str = "{:,}") -> tuple[str, str, str, str]:
+def _row(name: str, now: float, then: float, form: str = "{:,}") -> Figure:
     change = form.format(abs(then - now))
     sign = "" if change == form.format(0 if isinstance(now, int) else 0.0) else "+" if then > now else "-"
-    return name, form.format(now), form.format(then), f"{sign}{change}"
+    return Figure(name, form.format(now), form.format(then), f"{sign}{change}")
 
 
-def _money(name: str, now: Money, then: Money, decimals: int) -> list[tuple[str, str, str, str]]:
+def _money(name: str, now: Money, then: Money, decimals: int) -> list[Figure]:
     """No row where either side has no price: a difference to nothing is none."""
     if now.hourly is None or then.hourly is None:
         return []
     return [_row(name, now.hourly, then.hourly, f"${{:,.{decimals}f}}")]
 
 
-def _without(pod: str, then: State) -> str:
+def without(pod: str, then: State) -> str:
     if pod in then.pools:
         return f"a new node of pool {then.pools[pod]}"
     return "no place" if pod in then.unplaced else "-"
 
 
-def _notes(told: Difference) -> list[str]:
+def notes(told: Difference) -> list[str]:
     then = told.then
-    notes = []
+    found = []
     if told.anew:
-        notes.append("All pods whose place is the scheduler's choice alone were placed anew on both sides.")
+        found.append("All pods whose place is the scheduler's choice alone were placed anew on both sides.")
     for pool, count in then.new_nodes.items():
-        notes.append(f"Pool {pool} would grow by {counted(count, 'node')}.")
+        found.append(f"Pool {pool} would grow by {counted(count, 'node')}.")
     if then.new_nodes:
-        notes.append(f"New nodes cost ${then.new_nodes_cost:,.4f}/h, which is not in the sums above.")
+        found.append(f"New nodes cost ${then.new_nodes_cost:,.4f}/h, which is not in the sums above.")
     before, after = str(told.now.coverage), str(then.coverage)
-    return [*notes, *([after] if before == after else [f"Now: {before}", f"Then: {after}"])]
+    return [*found, *([after] if before == after else [f"Now: {before}", f"Then: {after}"])]
 
 
 def _more(total: int) -> list[str]:

@@ -18,7 +18,7 @@ from scoring.in_tree_scores import extender_scores, plugin_scores
 from scoring.policy import Policy
 from tradewind.cluster.cache import Cache
 from tradewind.cluster.objects import LIMITS, Node, Pod
-from tradewind.cluster.snapshot import Floats, Offer, Snapshot, Supply
+from tradewind.cluster.snapshot import Floats, Offer, Snapshot
 from tradewind.planner.keepers import belongs_to_node
 
 # Pods that are placed in one round: each takes some milliseconds on a large cluster.
@@ -124,7 +124,7 @@ class ShadowCluster:
             self._looked = False
         supply = now.nodes.columns.supply
         if before is None or before.nodes.columns.supply is not supply:
-            cache.update_offers(cluster.table.nodes, _offers(supply))
+            cache.update_offers(cluster.table.nodes, supply.offers)
         if before is None or before.nodes.cluster.namespaces is not cluster.namespaces:
             for namespace in cluster.namespaces.values():
                 cache.apply_namespace(namespace)
@@ -137,7 +137,7 @@ class ShadowCluster:
             self._given_back.add(node.name)
             closed = msgspec.structs.replace(node, unschedulable=True)
             self._cache.apply_node(closed)
-            self._cache.update_offers([closed], _offers(supply)[:, [row]])
+            self._cache.update_offers([closed], supply.offers[:, [row]])
             return
         for uid in here:
             self._displace(uid)
@@ -244,11 +244,6 @@ class ShadowCluster:
 def real_side(snapshot: Snapshot, pods: Iterable[Pod]) -> Side:
     own = (pod for pod in pods if pod.node_name and not (pod.finished or belongs_to_node(pod)))
     return _side(snapshot, Counter(pod.node_name for pod in own))
-
-
-def _offers(supply: Supply) -> Floats:
-    """(5, N) in the order of an Offer's fields."""
-    return np.array([getattr(supply, field) for field in Offer._fields], np.float64)
 
 
 def _side(snapshot: Snapshot, counts: Mapping[str, int]) -> Side:
