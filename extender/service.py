@@ -22,6 +22,7 @@ from tradewind.kube.reviews import Reviews
 from tradewind.market.karpenter import interrupted_by_events
 from tradewind.market.learning import LEASE, MarketLearning
 from tradewind.page.app import add_page
+from tradewind.page.decided import OwnDecisions
 from tradewind.runtime import identity
 from tradewind.runtime.assembly import Assembly
 from tradewind.runtime.guard import LoopbackGuard, TokenGuard
@@ -116,7 +117,8 @@ class Service:
         """For people: never on a port that is open to all, unless a guard asks who they are."""
         app = App()
         add_explain(app, self._decisions, self._parts.cache, self._parts.market.origins)
-        add_page(app, self._parts, self._decisions, self._shadow)
+        decided = OwnDecisions(self._decisions, self._parts.cache, self._parts.market.origins)
+        add_page(app, self._parts, decided, self._shadow)
         yield Server(LoopbackGuard(app), _LOOPBACK, self._options.explain_port, flag="--explain-port")
         exposed = self._options.exposure
         if exposed is not None and self._exposed_tls is not None:

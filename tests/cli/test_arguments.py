@@ -59,6 +59,9 @@ _CONFLICTS = [
     (["savings", "--live", "--config", "x"], "--config and --move go with --cluster"),
     (["savings", "--live", "--move", "job"], "--config and --move go with --cluster"),
     (["rebalance", "--cluster", "-", "--config", "-"], "standard input can be read once only"),
+    (["page", "--cluster", "x", "--kubeconfig", "y"], "--cluster and --kubeconfig do not go together"),
+    (["page", "--cluster", "x"], "--cluster needs --server"),
+    (["page", "--server", "x"], "is not an address that starts with http:// or https://"),
     (["what-if", "--cluster", "x", "--kubeconfig", "y"], "--cluster and --kubeconfig do not go together"),
     (["what-if", "--config", "-", "--config-now", "-"], "standard input can be read once only"),
     (["release", "--namespace", "shop"], "--namespace is that of the Lease, for --if-stale"),
@@ -74,6 +77,7 @@ _SOCIABLE = {
     "plan": "--help -o --seconds",
     "savings": "--help -o --seconds",
     "rebalance": "--help -o --seconds --move",
+    "page": "--help --namespace --config --port",
     "what-if": "--help -o --seconds --without --lost-zone --price --rate --scale",
     "planner": "--help --kubeconfig --namespace --probe-host --probe-port --protect-floor --learn "
     "--lease-seconds --evict --hub-kubeconfig --hub-namespace --log-format --log-level",

@@ -14,13 +14,14 @@ from fastapi.testclient import TestClient
 from tests.builders import NodeBuilder, PodBuilder, node, pod
 from tradewind.explain.decisions import Decisions
 from tradewind.page.app import add_page
+from tradewind.page.decided import OwnDecisions
 from tradewind.page.rendering import POLICY
 from tradewind.planner.gate import GATE
 from tradewind.runtime.assembly import Assembly
 from tradewind.runtime.source import EXAMPLES, from_file
 
 HOSTILE = "\"'><script>alert(1)</script><img src=x onerror=alert(1)>{{7*7}}&lt;"
-PAGES = ["/", "/?by=kind", "/?by=pool&only=(none)", "/decisions", "/pending", "/plan", "/savings"]
+PAGES = ["/", "/?by=kind", "/?by=pool&only=(none)", "/decisions", "/pending", "/plan", "/savings", "/what-if"]
 _VOID = {"meta", "link", "input", "img", "br", "hr"}
 Show = Callable[[Sequence[NodeBuilder | PodBuilder]], TestClient]
 
@@ -78,7 +79,7 @@ def show(tmp_path: Path) -> Iterator[Show]:
 
 def client(parts: Assembly) -> TestClient:
     app = FastAPI(docs_url=None)
-    add_page(app, parts, Decisions(100, 3600))
+    add_page(app, parts, OwnDecisions(Decisions(100, 3600), parts.cache, parts.market.origins))
     return TestClient(app)
 
 

@@ -21,6 +21,7 @@ COMMANDS = {
     "plan": "place all waiting pods of a cluster file together",
     "savings": "say what the nodes cost, and what they would cost with Tradewind",
     "rebalance": "say which running pods to move so that nodes become empty, and what blocks the rest",
+    "page": "show a live cluster in a browser, with the decisions of all replicas",
     "what-if": "say what another configuration, price or number of replicas would change",
     "planner": "plan for the waiting pods of a live cluster",
     "fleet": "schedule a fleet of clusters, beside Karmada",

@@ -1,161 +1,44 @@
 """The routes of the page, for an application behind the guard of explain."""
 
 import asyncio
-from collections.abc import Mapping
-from typing import Any
-from urllib.parse import quote
 
+import msgspec
 from fastapi import FastAPI, Request, Response
-from markupsafe import Markup
 from starlette.middleware.gzip import GZipMiddleware
 
-from tradewind.explain.decisions import Decisions
-from tradewind.explain.evaluation import evaluate_in
-from tradewind.explain.explanation import Explanation, explain
-from tradewind.explain.origins import with_origins
-from tradewind.page.map import GROUPINGS, node_map
-from tradewind.page.money import Savings
-from tradewind.page.pending import MOST_SHOWN, pending
-from tradewind.page.planned import planner_view
-from tradewind.page.rendering import HEADERS, STATIC, answer, render
-from tradewind.page.shadowed import shadow_view
-from tradewind.page.stream import KINDS, MOST, stream
-from tradewind.page.supposed import WhatIf
-from tradewind.runtime import identity
+from tradewind.page.decided import Decided
+from tradewind.page.pages import QUESTIONS, Page
+from tradewind.page.rendering import HEADERS, STATIC, answer
+from tradewind.page.replicas import STREAM_PATH
+from tradewind.page.stream import KINDS
 from tradewind.runtime.assembly import Assembly
 from tradewind.savings import html
-from tradewind.savings.bill import Bill
 from tradewind.shadow.keeper import ShadowKeeper
-from tradewind.version import VERSION
 
-# What may be asked of what-if, with how it is written.
-_QUESTIONS = (
-    ("without", "Without a node or pool", "spot-a1"),
-    ("lost-zone", "Without a zone", "eu-1a"),
-    ("price", "Price", "m5.large spot x2"),
-    ("rate", "Interruption rate", "m5.* spot 0.2"),
-    ("scale", "Replicas", "shop/web=30"),
-)
 SAVINGS_FILE = "/savings.html"
-_MOST_LISTED = 300  # nodes that are in a table too
 _SMALL = 1000  # bytes that are not worth packing
 
 
-class Page:
-    """What each address shows."""
-
-    def __init__(self, parts: Assembly, decisions: Decisions, shadow: ShadowKeeper | None = None) -> None:
-        self._parts = parts
-        self._decisions = decisions
-        self._shadow = shadow
-        self._savings = Savings(parts)
-        self._what_if = WhatIf(parts)
-
-    def nodes(self, by: str, only: str) -> str:
-        by = by if by in GROUPINGS else "zone"
-        snapshot, pods = self._parts.cache.state()
-        bill = Bill(snapshot, self._parts.market.origins)
-        found = node_map(snapshot, bill, planner_view(pods).coming, by=by, only=only)
-        return self._render(
-            "map.html", seconds=10, map=found, by=by, only=only, groupings=[*GROUPINGS], most=_MOST_LISTED
-        )
-
-    def stream(self, kind: str, namespace: str) -> str:
-        kind = kind if kind in KINDS else "all"
-        found = stream(self._decisions, self._parts.cache, kind=kind, namespace=namespace)
-        kinds = {name: words for name, (words, _) in KINDS.items()}
-        return self._render(
-            "decisions.html", seconds=3, stream=found, kind=kind, namespace=namespace, kinds=kinds, most=MOST
-        )
-
-    def pod(self, namespace: str, name: str) -> tuple[str, int]:
-        named = f"{namespace}/{name}"
-        told = self._explained(namespace, name)
-        if told is None:
-            return self._render("unknown.html", seconds=0, named=named), 404
-        return self._render("pod.html", seconds=0, named=named, told=told), 200
-
-    def pending(self) -> str:
-        parts = self._parts
-        snapshot, pods = parts.cache.state()
-        schedulers = frozenset(parts.settings.planner.schedulers)
-        found = pending(snapshot, pods, parts.settings.policy_of, schedulers)
-        return self._render("pending.html", seconds=5, waiting=found, most=MOST_SHOWN)
-
-    def plan(self) -> str:
-        view = planner_view(self._parts.cache.all_pods())
-        return self._render(
-            "plan.html", seconds=5, view=view, namespace=self._parts.namespace, most=MOST_SHOWN
-        )
-
-    async def savings(self) -> str:
-        made, told = await self._savings.newest()
-        shown = Markup(html.content(told))  # noqa: S704  escaped there
-        shadow = shadow_view(self._shadow.account if self._shadow else None)
-        return self._render(
-            "savings.html", seconds=0, made=made, content=shown, trouble=told.trouble, shadow=shadow
-        )
-
-    async def savings_file(self) -> str:
-        _, told = await self._savings.newest()
-        return html.page(told)
-
-    async def what_if(self, written: Mapping[str, str]) -> tuple[str, int]:
-        asked = await self._what_if.ask(written)
-        shown = self._render(
-            "what_if.html", seconds=0, asked=asked, written=written, questions=_QUESTIONS, most=MOST_SHOWN
-        )
-        return shown, 400 if asked.refused else 200
-
-    def _explained(self, namespace: str, name: str) -> Explanation | None:
-        """What was decided; of a pod that nobody asked about here, what would be."""
-        parts, decision = self._parts, self._decisions.find(namespace, name)
-        if decision is not None:
-            known = parts.cache.pods([decision.uid])
-            told = explain(f"{namespace}/{name}", decision, known[0] if known else None)
-        else:
-            snapshot, pods = parts.cache.state()
-            pod = next((each for each in pods if (each.namespace, each.name) == (namespace, name)), None)
-            if pod is None:
-                return None
-            told = evaluate_in(snapshot, pod, parts.settings.policy_of)
-        return with_origins(told, parts.market.origins)
-
-    def _render(self, template: str, *, seconds: int, **shown: Any) -> str:
-        parts = self._parts
-        return render(
-            template,
-            at=template.removesuffix(".html"),
-            seconds=0 if parts.from_file and template != "decisions.html" else seconds,
-            cluster=parts.name,
-            from_file=parts.from_file,
-            replica=identity.identity(),
-            version=VERSION,
-            synced=parts.synced,
-            stale=parts.stale,
-            coverage=parts.market.price_coverage(),
-            shadowing=self._shadow is not None and self._shadow.shadowing,
-            path=lambda *names: "/".join(quote(each, safe="") for each in names),
-            **shown,
-        )
-
-
-def add_page(app: FastAPI, parts: Assembly, decisions: Decisions, shadow: ShadowKeeper | None = None) -> None:
+def add_page(app: FastAPI, parts: Assembly, decided: Decided, shadow: ShadowKeeper | None = None) -> None:
     """Everything that takes long runs in a thread, so that the port goes on answering."""
-    page = Page(parts, decisions, shadow)
+    page = Page(parts, decided, shadow)
     app.add_middleware(GZipMiddleware, minimum_size=_SMALL)
+    _add_cluster(app, page)
+    _add_decisions(app, page, decided)
+    _add_money(app, page)
 
+    @app.get("/static/{name}", include_in_schema=False)
+    async def static(name: str) -> Response:
+        if name not in STATIC:
+            return Response("there is no such file\n", 404, HEADERS, media_type="text/plain")
+        kind, text = STATIC[name]
+        return Response(text, 200, HEADERS, media_type=kind)
+
+
+def _add_cluster(app: FastAPI, page: Page) -> None:
     @app.get("/", include_in_schema=False)
     async def nodes(request: Request, by: str = "zone", only: str = "") -> Response:
         return answer(request, await asyncio.to_thread(page.nodes, by, only))
-
-    @app.get("/decisions", include_in_schema=False)
-    async def decided(request: Request, show: str = "all", namespace: str = "") -> Response:
-        return answer(request, await asyncio.to_thread(page.stream, show, namespace))
-
-    @app.get("/pods/{namespace}/{name}", include_in_schema=False)
-    async def pod(request: Request, namespace: str, name: str) -> Response:
-        return answer(request, *await asyncio.to_thread(page.pod, namespace, name))
 
     @app.get("/pending", include_in_schema=False)
     async def waiting(request: Request) -> Response:
@@ -165,23 +48,34 @@ def add_page(app: FastAPI, parts: Assembly, decisions: Decisions, shadow: Shadow
     async def planned(request: Request) -> Response:
         return answer(request, await asyncio.to_thread(page.plan))
 
+
+def _add_decisions(app: FastAPI, page: Page, decided: Decided) -> None:
+    @app.get("/decisions", include_in_schema=False)
+    async def shown(request: Request, show: str = "all", namespace: str = "") -> Response:
+        return answer(request, await asyncio.to_thread(page.stream, show, namespace))
+
+    @app.get(STREAM_PATH, summary="The newest decisions, for a page that shows those of all replicas")
+    async def listed(show: str = "all", namespace: str = "") -> Response:
+        kind = show if show in KINDS else "all"
+        found = await asyncio.to_thread(decided.stream, kind=kind, namespace=namespace)
+        return Response(msgspec.json.encode(found), 200, HEADERS, media_type="application/json")
+
+    @app.get("/pods/{namespace}/{name}", include_in_schema=False)
+    async def pod(request: Request, namespace: str, name: str) -> Response:
+        return answer(request, *await asyncio.to_thread(page.pod, namespace, name))
+
+
+def _add_money(app: FastAPI, page: Page) -> None:
     @app.get("/savings", include_in_schema=False)
     async def savings(request: Request) -> Response:
         return answer(request, await page.savings())
 
     @app.get("/what-if", include_in_schema=False)
     async def what_if(request: Request) -> Response:
-        written = {kind: request.query_params.get(kind, "") for kind, *_ in _QUESTIONS}
+        written = {kind: request.query_params.get(kind, "") for kind, *_ in QUESTIONS}
         return answer(request, *await page.what_if(written))
 
     @app.get(SAVINGS_FILE, include_in_schema=False)
     async def savings_file() -> Response:
         headers = {**HEADERS, "Content-Security-Policy": html.POLICY}
         return Response(await page.savings_file(), 200, headers, media_type="text/html; charset=utf-8")
-
-    @app.get("/static/{name}", include_in_schema=False)
-    async def static(name: str) -> Response:
-        if name not in STATIC:
-            return Response("there is no such file\n", 404, HEADERS, media_type="text/plain")
-        kind, text = STATIC[name]
-        return Response(text, 200, HEADERS, media_type=kind)

@@ -1,0 +1,132 @@
+"""What each address of the page shows."""
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+from markupsafe import Markup
+
+from tradewind.explain.evaluation import evaluate_in
+from tradewind.explain.explanation import Explanation
+from tradewind.explain.origins import with_origins
+from tradewind.page.decided import Decided
+from tradewind.page.map import GROUPINGS, node_map
+from tradewind.page.money import Savings
+from tradewind.page.pending import MOST_SHOWN, pending
+from tradewind.page.planned import planner_view
+from tradewind.page.rendering import render
+from tradewind.page.shadowed import shadow_view
+from tradewind.page.stream import KINDS, MOST
+from tradewind.page.supposed import WhatIf
+from tradewind.runtime.assembly import Assembly
+from tradewind.savings import html
+from tradewind.savings.bill import Bill
+from tradewind.shadow.keeper import ShadowKeeper
+from tradewind.version import VERSION
+
+# What may be asked of what-if, with how it is written.
+QUESTIONS = (
+    ("without", "Without a node or pool", "spot-a1"),
+    ("lost-zone", "Without a zone", "eu-1a"),
+    ("price", "Price", "m5.large spot x2"),
+    ("rate", "Interruption rate", "m5.* spot 0.2"),
+    ("scale", "Replicas", "shop/web=30"),
+)
+_MOST_LISTED = 300  # nodes that are in a table too
+
+
+class Page:
+    """What each address shows."""
+
+    def __init__(self, parts: Assembly, decided: Decided, shadow: ShadowKeeper | None = None) -> None:
+        self._parts = parts
+        self._decided = decided
+        self._shadow = shadow
+        self._savings = Savings(parts)
+        self._what_if = WhatIf(parts)
+
+    def nodes(self, by: str, only: str) -> str:
+        by = by if by in GROUPINGS else "zone"
+        snapshot, pods = self._parts.cache.state()
+        bill = Bill(snapshot, self._parts.market.origins)
+        found = node_map(snapshot, bill, planner_view(pods).coming, by=by, only=only)
+        return self._render(
+            "map.html", seconds=10, map=found, by=by, only=only, groupings=[*GROUPINGS], most=_MOST_LISTED
+        )
+
+    def stream(self, kind: str, namespace: str) -> str:
+        kind = kind if kind in KINDS else "all"
+        found = self._decided.stream(kind=kind, namespace=namespace)
+        kinds = {name: words for name, (words, _) in KINDS.items()}
+        return self._render(
+            "decisions.html", seconds=3, stream=found, kind=kind, namespace=namespace, kinds=kinds, most=MOST
+        )
+
+    def pod(self, namespace: str, name: str) -> tuple[str, int]:
+        named = f"{namespace}/{name}"
+        told = self._explained(namespace, name)
+        if told is None:
+            return self._render("unknown.html", seconds=0, named=named), 404
+        return self._render("pod.html", seconds=0, named=named, told=told), 200
+
+    def pending(self) -> str:
+        parts = self._parts
+        snapshot, pods = parts.cache.state()
+        schedulers = frozenset(parts.settings.planner.schedulers)
+        found = pending(snapshot, pods, parts.settings.policy_of, schedulers)
+        return self._render("pending.html", seconds=5, waiting=found, most=MOST_SHOWN)
+
+    def plan(self) -> str:
+        view = planner_view(self._parts.cache.all_pods())
+        return self._render(
+            "plan.html", seconds=5, view=view, namespace=self._parts.namespace, most=MOST_SHOWN
+        )
+
+    async def savings(self) -> str:
+        made, told = await self._savings.newest()
+        shown = Markup(html.content(told))  # noqa: S704  escaped there
+        shadow = shadow_view(self._shadow.account if self._shadow else None)
+        return self._render(
+            "savings.html", seconds=0, made=made, content=shown, trouble=told.trouble, shadow=shadow
+        )
+
+    async def savings_file(self) -> str:
+        _, told = await self._savings.newest()
+        return html.page(told)
+
+    async def what_if(self, written: Mapping[str, str]) -> tuple[str, int]:
+        asked = await self._what_if.ask(written)
+        shown = self._render(
+            "what_if.html", seconds=0, asked=asked, written=written, questions=QUESTIONS, most=MOST_SHOWN
+        )
+        return shown, 400 if asked.refused else 200
+
+    def _explained(self, namespace: str, name: str) -> Explanation | None:
+        """What was decided; of a pod that nobody asked about, what would be."""
+        parts, told = self._parts, self._decided.explained(namespace, name)
+        if told is None:
+            snapshot, pods = parts.cache.state()
+            pod = next((each for each in pods if (each.namespace, each.name) == (namespace, name)), None)
+            if pod is None:
+                return None
+            told = with_origins(evaluate_in(snapshot, pod, parts.settings.policy_of), parts.market.origins)
+        return told
+
+    def _render(self, template: str, *, seconds: int, **shown: Any) -> str:
+        parts = self._parts
+        return render(
+            template,
+            at=template.removesuffix(".html"),
+            seconds=0 if parts.from_file and template != "decisions.html" else seconds,
+            cluster=parts.name,
+            from_file=parts.from_file,
+            replicas=self._decided.replicas,
+            troubles=self._decided.troubles,
+            version=VERSION,
+            synced=parts.synced,
+            stale=parts.stale,
+            coverage=parts.market.price_coverage(),
+            shadowing=self._shadow is not None and self._shadow.shadowing,
+            path=lambda *names: "/".join(quote(each, safe="") for each in names),
+            **shown,
+        )
