@@ -108,6 +108,7 @@ def test_the_planner_follows_it(solve: bool) -> None:
     assert reason == (
         "one_tenant_per_node: in use by another tenant or full of pods of this one"
         " (3 of 3 nodes; 3 would do without this)"
+        "; in its way: 3 pods like default/x-1 and 2 pods like default/y-1"
     )
     assert not _planned(nodes, [*_tenant("x", 3), *_tenant("y", 3)], solve=solve).unplaced
 

@@ -31,6 +31,7 @@ PolicyOf = Callable[[Pod], Policy]
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Batch:
     snapshot: Snapshot  # without the pods that are to be replaced
+    staying: Sequence[Pod]  # those that are on nodes
     groups: tuple[Group, ...]  # one for each class of the problem
     refused: Mapping[str, str]  # pods that no plan is made for, by namespace/name, and why
     problem: Problem
@@ -56,7 +57,7 @@ def make_batch(
     plannable = [pod for pod in waiting if str(pod) not in wanted.refused] if wanted.refused else waiting
     groups = _groups(plannable, wanted.hints, snapshot, policy_of, favour or {})
     problem = _problem(snapshot, groups, staying, rent)
-    return Batch(snapshot=snapshot, groups=groups, refused=wanted.refused, problem=problem)
+    return Batch(snapshot=snapshot, staying=staying, groups=groups, refused=wanted.refused, problem=problem)
 
 
 class _Wanted:
