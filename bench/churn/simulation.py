@@ -61,8 +61,9 @@ def _placing(way: Way) -> Place:
 
 
 def planned(policies: Policies, worker: Worker | None, seconds: float, rent: float) -> Place:
-    def place(cache: Cache, pods: Sequence[Pod]) -> dict[str, str]:
-        done = plan(cache.snapshot(), pods, policies.of, worker, seconds, rent=rent)
+    def place(cache: Cache, _pods: Sequence[Pod]) -> dict[str, str]:
+        """Those that run are told of too: their nodes are in use."""
+        done = plan(*cache.state(), policies.of, worker, seconds, rent=rent)
         return {each.uid: each.node for each in done.plan.placements}
 
     return place

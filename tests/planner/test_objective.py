@@ -1,5 +1,7 @@
 """What a pod costs a plan on a node, worked out by hand."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
@@ -7,8 +9,9 @@ from scoring.policy import Policy
 from scoring.rules import Scorer
 from scoring.scorers.price import Price
 from scoring.scorers.resource_fit import ResourceFit
+from scoring.scorers.stability import Stability
 from scoring.scorers.workload_priority import WorkloadPriority
-from tests.builders import PodBuilder, cluster_of, node, pod
+from tests.builders import NodeBuilder, PodBuilder, cluster_of, node, pod
 from tradewind.config import document as config
 from tradewind.planner.objective import pod_cost
 from tradewind.planner.planner import plan
@@ -20,10 +23,13 @@ _NODES = [_SPOT, _DURABLE]
 _SHARE = np.array([0.5, 0.25])  # so the pod costs 0.5 on spot, 0.75 on durable
 
 
-def cost(of: PodBuilder, *scorers: tuple[Scorer, float], rent: float = 0.0) -> list[float]:
+def cost(
+    of: PodBuilder, *scorers: tuple[Scorer, float], rent: float = 0.0, in_use: list[bool] | None = None
+) -> list[float]:
     nodes = cluster_of(_NODES).nodes
     policy = Policy(filters=(), scorers=scorers)
-    return list(pod_cost(of.build(), policy, nodes, np.array([1.0, 3.0]), _SHARE, rent=rent))
+    used = None if in_use is None else np.array(in_use)
+    return list(pod_cost(of.build(), policy, nodes, np.array([1.0, 3.0]), _SHARE, rent=rent, in_use=used))
 
 
 def prefers(zone: str) -> PodBuilder:
@@ -57,6 +63,49 @@ def test_a_plain_pod_is_not_pushed_anywhere_by_priorities() -> None:
     assert spot - plain_spot == pytest.approx(durable - plain_durable, abs=0.01)
 
 
+def test_stability_is_worth_a_quarter_more_than_to_the_scores() -> None:
+    weighed = cost(pod("p"), (Stability(), 3.0), (Price(), 6.0))
+    without = cost(pod("p"), (Price(), 6.0))
+    # The spot node lacks 0.1 of the score: 1.25 x 4 x 0.625 x 3/6 x 0.1
+    assert np.subtract(weighed, without) == pytest.approx([0.15625, 0.0])
+
+
+def packing(*, rent: float, in_use: list[bool] | None = None) -> list[float]:
+    """What the fit adds: the spot node of 4 cores, of which a pod leaves 3, and a durable one of 8."""
+    small, large = _NODES[0], node("durable").cpu(8).price(3.0)
+    nodes = cluster_of([small, large]).nodes
+    prices, used = np.array([1.0, 3.0]), None if in_use is None else np.array(in_use)
+    fits = (ResourceFit(resources=("cpu",)), 3.0)
+    found = [
+        pod_cost(
+            pod("p").requests(cpu=1).build(),
+            Policy(filters=(), scorers=scorers),
+            nodes,
+            prices,
+            _SHARE,
+            rent=rent,
+            in_use=used,
+        )
+        for scorers in (((Price(), 6.0), fits), ((Price(), 6.0),))
+    ]
+    return list(found[0] - found[1])
+
+
+@pytest.mark.parametrize(
+    ("rent", "in_use", "dollars"),
+    [
+        # 1/8 less of the excess on the small node: 4 x 0.625 x 3/6 x 0.125
+        pytest.param(2.0, None, 0.15625, id="as much as to the scores where more pods are to come"),
+        pytest.param(1.0, None, 0.078125, id="by the rent"),
+        pytest.param(0.0, None, 0.01 * 0.625 * 0.5 * 0.125, id="next to nothing where none are"),
+        pytest.param(2.0, [True, False], 0.0, id="nothing between one in use and an empty one"),
+        pytest.param(2.0, [False, False], 0.0, id="nothing between empty ones"),
+    ],
+)
+def test_packing_counts(rent: float, in_use: list[bool] | None, dollars: float) -> None:
+    assert packing(rent=rent, in_use=in_use) == pytest.approx([0.0, dollars])
+
+
 def test_a_preference_is_worth_what_it_is_to_kube_scheduler() -> None:
     policy = Policy(filters=(), scorers=((Price(), 2.0), (ResourceFit(), 1.0)))
     snapshot = cluster_of(_NODES)
@@ -77,10 +126,16 @@ def test_without_a_weight_of_the_price_other_weights_still_count() -> None:
     assert spot > durable + 1
 
 
-def placed(pods: list[PodBuilder], *, rent: float = 2.0, preset: str = "balanced") -> dict[str, str]:
+def placed(
+    pods: list[PodBuilder],
+    *,
+    rent: float = 2.0,
+    preset: str = "balanced",
+    nodes: Sequence[NodeBuilder] = _NODES,
+) -> dict[str, str]:
     head = "apiVersion: tradewind.dev/v1alpha1\nkind: TradewindConfiguration\n"
     policies = config.parse(f"{head}preset: {preset}\n").policies()
-    snapshot = cluster_of(_NODES, pods)
+    snapshot = cluster_of(nodes, pods)
     done = plan(snapshot, [each.build() for each in pods], policies.of, None, 0.0, rent=rent)
     return {each.pod: each.node for each in done.plan.placements}
 
@@ -98,6 +153,15 @@ def test_plain_pods_leave_durable_room_to_those_who_need_it() -> None:
 
 
 def test_of_two_open_nodes_a_plan_takes_the_preferred_one() -> None:
-    running = [pod(name).requests(cpu=1).on(name) for name in ("spot", "durable")]
-    assert placed([*running, prefers("b")], rent=0.0) == {"default/p": "durable"}
-    assert placed([*running, prefers("a")], rent=0.0) == {"default/p": "spot"}
+    nodes = [node("cheap").cpu(4).price(1.0).label("zone", "a"), _DURABLE]
+    running = [pod(name).requests(cpu=1).on(name) for name in ("cheap", "durable")]
+    assert placed([*running, prefers("b")], rent=0.0, nodes=nodes) == {"default/p": "durable"}
+    assert placed([*running, prefers("a")], rent=0.0, nodes=nodes) == {"default/p": "cheap"}
+
+
+def test_a_plan_for_availability_opens_a_durable_node_for_a_plain_pod() -> None:
+    running = pod("running").requests(cpu=1).on("spot")
+    waiting = pod("plain").requests(cpu=1)
+    nodes = [_SPOT.annotation("tradewind.dev/interruption-rate", "0.3"), _DURABLE]
+    assert placed([running, waiting], preset="availability", nodes=nodes) == {"default/plain": "durable"}
+    assert placed([running, waiting], preset="cost", nodes=nodes) == {"default/plain": "spot"}
