@@ -39,7 +39,7 @@ _EMPTIEST = ResourceFit(formula="literal")
 
 # The rent at which room costs what the price score says.
 _PRICE_SCORE = 2.0
-# A plan counts the price of the nodes that it opens on top of the rent, so that price outweighs stability more
+# A plan counts the price of nodes that it opens on top of the rent, so that price outweighs stability more
 # than it does in the scores: with this, pods are interrupted no more often than with scores alone.
 _STABILITY = 1.25
 
