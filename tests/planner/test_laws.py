@@ -60,17 +60,11 @@ def _row(batch: Batch) -> int:
     return row
 
 
-@given(
-    nodes=_nodes(),
-    weights=st.fixed_dictionaries(dict.fromkeys((*_OTHERS, "price", "workload_priority"), _WEIGHTS)),
-    cpu=st.integers(1, 3),
-)
+@given(nodes=_nodes(), price=_WEIGHTS, priority=_WEIGHTS, cpu=st.integers(1, 3))
 def test_a_single_pod_on_nodes_in_use_goes_to_the_node_that_is_ranked_first(
-    nodes: list[NodeBuilder], weights: dict[str, float], cpu: int
+    nodes: list[NodeBuilder], price: float, priority: float, cpu: int
 ) -> None:
-    """By all weights, while price has more than 1 % of them."""
-    assume(weights["price"] > 0.01 * sum(weights.values()))
-    policy = _policy(weights)
+    policy = _policy({"price": price, "workload_priority": priority})
     plain = pod("p").requests(cpu=cpu)
     batch = _batch(nodes, [*_running(nodes), plain], policy)
     total = policy.total(plain.build(), batch.snapshot.nodes)

@@ -23,13 +23,10 @@ _NODES = [_SPOT, _DURABLE]
 _SHARE = np.array([0.5, 0.25])  # so the pod costs 0.5 on spot, 0.75 on durable
 
 
-def cost(
-    of: PodBuilder, *scorers: tuple[Scorer, float], rent: float = 0.0, in_use: list[bool] | None = None
-) -> list[float]:
+def cost(of: PodBuilder, *scorers: tuple[Scorer, float], rent: float = 0.0) -> list[float]:
     nodes = cluster_of(_NODES).nodes
     policy = Policy(filters=(), scorers=scorers)
-    used = None if in_use is None else np.array(in_use)
-    return list(pod_cost(of.build(), policy, nodes, np.array([1.0, 3.0]), _SHARE, rent=rent, in_use=used))
+    return list(pod_cost(of.build(), policy, nodes, np.array([1.0, 3.0]), _SHARE, rent=rent))
 
 
 def prefers(zone: str) -> PodBuilder:
@@ -68,42 +65,6 @@ def test_stability_is_worth_a_quarter_more_than_to_the_scores() -> None:
     without = cost(pod("p"), (Price(), 6.0))
     # The spot node lacks 0.1 of the score: 1.25 x 4 x 0.625 x 3/6 x 0.1
     assert np.subtract(weighed, without) == pytest.approx([0.15625, 0.0])
-
-
-def packing(*, rent: float, in_use: list[bool] | None = None) -> list[float]:
-    """What the fit adds: the spot node of 4 cores, of which a pod leaves 3, and a durable one of 8."""
-    small, large = _NODES[0], node("durable").cpu(8).price(3.0)
-    nodes = cluster_of([small, large]).nodes
-    prices, used = np.array([1.0, 3.0]), None if in_use is None else np.array(in_use)
-    fits = (ResourceFit(resources=("cpu",)), 3.0)
-    found = [
-        pod_cost(
-            pod("p").requests(cpu=1).build(),
-            Policy(filters=(), scorers=scorers),
-            nodes,
-            prices,
-            _SHARE,
-            rent=rent,
-            in_use=used,
-        )
-        for scorers in (((Price(), 6.0), fits), ((Price(), 6.0),))
-    ]
-    return list(found[0] - found[1])
-
-
-@pytest.mark.parametrize(
-    ("rent", "in_use", "dollars"),
-    [
-        # 1/8 less of the excess on the small node: 4 x 0.625 x 3/6 x 0.125
-        pytest.param(2.0, None, 0.15625, id="as much as to the scores where more pods are to come"),
-        pytest.param(1.0, None, 0.078125, id="by the rent"),
-        pytest.param(0.0, None, 0.01 * 0.625 * 0.5 * 0.125, id="next to nothing where none are"),
-        pytest.param(2.0, [True, False], 0.0, id="nothing between one in use and an empty one"),
-        pytest.param(2.0, [False, False], 0.0, id="nothing between empty ones"),
-    ],
-)
-def test_packing_counts(rent: float, in_use: list[bool] | None, dollars: float) -> None:
-    assert packing(rent=rent, in_use=in_use) == pytest.approx([0.0, dollars])
 
 
 def test_a_preference_is_worth_what_it_is_to_kube_scheduler() -> None:

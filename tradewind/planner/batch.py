@@ -133,7 +133,7 @@ def _problem(
     mask[:] = False
     mask[used] = True
     price = prices(nodes)
-    classes = pod_classes(groups, nodes, price, mask, rent=rent)
+    classes = pod_classes(groups, nodes, price, rent=rent)
     others = other_accounts(groups)
     return Problem(
         node_names=tuple(nodes.names),

@@ -1,7 +1,7 @@
 """What one pod costs a plan on each node, in dollars an hour, beside the price of nodes that must be opened.
 
 The weights that rank nodes for a single pod set the exchange rates here, so that scores and plans want the
-same: see docs/adr/0019 and 0037.
+same: see docs/adr/0019. Left out are the packing scorers, because a plan packs by itself.
 """
 
 from typing import NamedTuple
@@ -10,7 +10,7 @@ import numpy as np
 
 from scoring.policy import Policy
 from scoring.preferences import missed
-from scoring.rules import Scorer, Scores
+from scoring.rules import Scorer
 from scoring.scorers.equivalence import Equivalence
 from scoring.scorers.price import Price
 from scoring.scorers.resource_fit import ResourceFit
@@ -21,8 +21,8 @@ from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Nodes
 from tradewind.planner.problem import Floats, Mask
 
-# What price and packing are worth as scores where no rent is asked: enough to decide between nodes that cost
-# the same, too little to open one that would not be needed.
+# What the scores that are left out are still worth: enough to decide between nodes that cost the same, too
+# little to open one that would not be needed.
 SCORE_WORTH = 0.01
 # Dollars stay worth something where price has no weight.
 _LEAST_PRICE_WEIGHT = 0.01  # of all weights
@@ -37,30 +37,19 @@ _LEVELS_A_POINT = 0.1
 _FULL = 10.0
 _EMPTIEST = ResourceFit(formula="literal")
 
-# The rent at which room costs what the price score says.
-_PRICE_SCORE = 2.0
 # A plan counts the price of nodes that it opens on top of the rent, so that price outweighs stability more
 # than it does in the scores: with this, pods are interrupted no more often than with scores alone.
 _STABILITY = 1.25
 
-_PACKING: tuple[type[Scorer], ...] = (ResourceFit, Equivalence)
+_LEFT_OUT: tuple[type[Scorer], ...] = (Price, ResourceFit, Equivalence)
 
 
-def pod_cost(
-    pod: Pod,
-    policy: Policy,
-    nodes: Nodes,
-    price: Floats,
-    share: Floats,
-    *,
-    rent: float,
-    in_use: Mask | None = None,
-) -> Floats:
+def pod_cost(pod: Pod, policy: Policy, nodes: Nodes, price: Floats, share: Floats, *, rent: float) -> Floats:
     """(N,) `share` is the pod's largest share of any resource of the node, `price` the whole node's.
 
     `nodes` are those that the pod may go to, as for the scores. `rent` is what room costs beside the node, in
     shares of its price: where more pods are to come, room on a node that is open is not free, because
-    somebody else will need it. Nodes that are not `in_use` pack nothing; None: all are.
+    somebody else will need it.
     """
     if not len(nodes):
         return np.zeros(0)
@@ -76,10 +65,16 @@ def pod_cost(
     total = np.zeros(len(nodes))
     for rule, weight, scores in policy.terms(pod, nodes):
         total += weight * scores
-        counted = _packing(scores, in_use) if rent and isinstance(rule, _PACKING) else scores
-        # The choice is whether to open a durable node, so a node's price is what it is weighed against.
-        dollars = float(np.median(price)) if isinstance(rule, WorkloadPriority) else median
-        cost += _worth(rule, rent) * rate * dollars * weight * (counted.max() - counted)
+        lacking = weight * (scores.max() - scores)
+        if isinstance(rule, _LEFT_OUT):
+            cost += SCORE_WORTH * rate * median * lacking
+        elif isinstance(rule, WorkloadPriority):
+            # The choice is whether to open a durable node, so a node's price is what it is weighed against.
+            cost += _SLOPE * rate * float(np.median(price)) * lacking
+        elif isinstance(rule, Stability):
+            cost += _STABILITY * _SLOPE * rate * median * lacking
+        else:
+            cost += _SLOPE * rate * median * lacking
     preferred = missed(pod, nodes)
     if preferred is not None:
         # Between nodes that our scores find equal a preference decides.
@@ -117,22 +112,6 @@ def spread(pod: Pod, count: int, nodes: Nodes, price: Floats, *, cost: Floats, a
     if preferred is not None:
         first[rows] += step * count * preferred
     return Spread(first, step)
-
-
-def _worth(rule: Scorer, rent: float) -> float:
-    """Of a whole score; room that is left in small pieces is dear only where more pods are to come."""
-    if isinstance(rule, Price):
-        return 0.0 if rent else SCORE_WORTH
-    if isinstance(rule, Stability):
-        return _SLOPE * _STABILITY
-    return max(SCORE_WORTH, _SLOPE * rent / _PRICE_SCORE) if isinstance(rule, _PACKING) else _SLOPE
-
-
-def _packing(scores: Scores, in_use: Mask | None) -> Scores:
-    """An empty node packs no better than any other: how well it is filled is up to the plan."""
-    if in_use is None:
-        return scores
-    return np.where(in_use, scores, scores[in_use].min()) if in_use.any() else np.zeros_like(scores)
 
 
 def _harmonic_mean(own: Floats, median: float) -> Floats:

@@ -90,7 +90,6 @@ def pod_classes(
     groups: Sequence[Group],
     nodes: Nodes,
     price: Floats,
-    in_use: Mask,
     *,
     rent: float,
 ) -> tuple[PodClass, ...]:
@@ -102,7 +101,7 @@ def pod_classes(
         key = _apart_from_ties(group)
         columns = shared.get(key)
         if columns is None:
-            columns = shared[key] = _columns(group, nodes, price, others, in_use=in_use, rent=rent)
+            columns = shared[key] = _columns(group, nodes, price, others, rent)
         allowed = _allowed(group, nodes, columns.allowed)
         cost, step = columns.cost, 0.0
         if group.policy.placement == "spread":
@@ -154,9 +153,7 @@ def own_terms(pod: Pod) -> Hashable:
     )
 
 
-def _columns(
-    group: Group, nodes: Nodes, price: Floats, others: Sequence[Account], *, in_use: Mask, rent: float
-) -> _Columns:
+def _columns(group: Group, nodes: Nodes, price: Floats, others: Sequence[Account], rent: float) -> _Columns:
     needs = {account: amount for account, (amount, _) in group.needs().items()}
     requests = _amounts(needs, nodes)
     share = _share(requests, nodes)
@@ -169,9 +166,7 @@ def _columns(
     cost = np.zeros(len(nodes))  # where it may not go, whatever
     rows = np.flatnonzero(mask)
     candidates = nodes if rows.size == len(nodes) else nodes.take(rows)
-    cost[rows] = pod_cost(
-        group.pod, group.policy, candidates, price[rows], share[rows], in_use=in_use[rows], rent=rent
-    )
+    cost[rows] = pod_cost(group.pod, group.policy, candidates, price[rows], share[rows], rent=rent)
     return _Columns(requests, mask, cost, share)
 
 
