@@ -4,6 +4,7 @@ import pytest
 
 from tests.builders import NodeBuilder, PodBuilder, node, offer_of, pod
 from tests.explain.service import serving
+from tests.guides import guide
 from tradewind.cluster.cache import Cache
 from tradewind.explain.decisions import Decisions
 from tradewind.market.quotes import Origin, Origins
@@ -62,6 +63,17 @@ def mapped(*nodes: NodeBuilder, by: str = "zone", only: str = "") -> NodeMap:
     snapshot = cache.snapshot()
     bill = Bill(snapshot, lambda _: Origins(Origin.NODE, Origin.NODE))
     return node_map(snapshot, bill, {}, by=by, only=only)
+
+
+def test_nodes_that_the_standing_plan_can_do_without_are_marked() -> None:
+    cache = Cache(offer_of)
+    for name in "abc":
+        cache.apply_node(node(name).price(1).build())
+    cache.follow_guide(guide(drain="b"))
+    bill = Bill(cache.snapshot(), lambda _: Origins(Origin.NODE, Origin.NODE))
+    found = node_map(cache.snapshot(), bill, {"c": 2}, by="zone")
+    marks = {tile.name: tile.badge for tile in found.tiles}
+    assert marks == {"a": "", "b": "to be drained", "c": "2 pods coming"}
 
 
 def in_zone(name: str, zone: str, price: float) -> NodeBuilder:

@@ -58,15 +58,19 @@ class Guide(msgspec.Struct, frozen=True, eq=False, rename="camel"):
                     return kind, role
         return None
 
+    def with_role(self, *roles: Role) -> Iterator[str]:
+        """The nodes that have one of these."""
+        for kind in self.kinds:
+            for role in roles:
+                yield from kind.roles.get(role, ())
+
     def needed(self) -> Iterator[str]:
         """The nodes that the plan needs."""
-        for kind in self.kinds:
-            for role in (Role.FILL, Role.KEEP):
-                yield from kind.roles.get(role, ())
+        return self.with_role(Role.FILL, Role.KEEP)
 
     def counts(self) -> Mapping[Role, int]:
         """How many nodes have each role."""
-        return {role: sum(len(kind.roles.get(role, ())) for kind in self.kinds) for role in Role}
+        return {role: sum(1 for _ in self.with_role(role)) for role in Role}
 
     def says_the_same_as(self, other: "Guide | None") -> bool:
         """Whatever the time: what it says of nodes, and the bids but for rounding."""

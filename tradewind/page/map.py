@@ -1,12 +1,13 @@
 """Every node as a tile, in groups: drawn as savings draws them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
 import numpy as np
 from markupsafe import Markup
 
+from tradewind.cluster.guide import Role
 from tradewind.cluster.karpenter import NODE_POOL_LABEL
 from tradewind.cluster.objects import Node
 from tradewind.cluster.snapshot import Floats, Nodes, Snapshot
@@ -77,7 +78,9 @@ def node_map(
     if only:
         of = {only: of[only]} if only in of else {}
     areas = areas_of({name: each.price for name, each in bill.prices.items()})
-    drawn = _Drawn(nodes, bill, areas, filled(nodes), coming)
+    guide = nodes.cluster.guide
+    drained = frozenset(guide.with_role(Role.DRAIN)) if guide else frozenset()
+    drawn = _Drawn(nodes, bill, areas, filled(nodes), coming, drained)
     sizes = {name: sum(areas[table.names[row]] for row in rows) for name, rows in of.items()}
     ordered = sorted(of, key=lambda name: (-sizes[name], name))
     places = treemap([sizes[name] for name in ordered], WIDTH, HEIGHT)
@@ -107,6 +110,7 @@ class _Drawn:
     areas: Mapping[str, float]
     shares: Floats
     coming: Mapping[str, int]
+    drained: Collection[str]  # the standing plan can do without them
 
     def group(self, name: str, rows: Sequence[int], at: Rectangle) -> Group:
         names = self.nodes.cluster.table.names
@@ -149,7 +153,9 @@ class _Drawn:
         if self.nodes.cluster.table.unschedulable[row]:
             return "cordoned"
         coming = self.coming.get(name, 0)
-        return f"{counted(coming, 'pod')} coming" if coming else ""
+        if coming:
+            return f"{counted(coming, 'pod')} coming"
+        return "to be drained" if name in self.drained else ""
 
 
 def _labelled(at: Rectangle) -> bool:
