@@ -51,7 +51,8 @@ def test_permissions_are_enough(start: Start, api: Api, add: Add) -> None:
 
 
 def test_every_permission_is_needed(lacking: Permission, start: Start, add: Add) -> None:
-    CONSEQUENCES[lacking.verb](start(), lacking.verb, lacking.resource, add)
+    consequence = CONSEQUENCES.get(str(lacking)) or CONSEQUENCES[lacking.verb]
+    consequence(start(), lacking.verb, lacking.resource, add)
 
 
 def silent_about_its_configuration(service: Service, verb: str, resource: str, _add: Add) -> None:
@@ -59,5 +60,16 @@ def silent_about_its_configuration(service: Service, verb: str, resource: str, _
     eventually(lambda: service.refusals(verb, resource) > 0)
 
 
+def without_a_guide(service: Service, verb: str, resource: str, _add: Add) -> None:
+    """And nothing else: scores do without."""
+    eventually(service.ready)
+    eventually(lambda: service.refusals(verb, resource) > 0)
+    assert service.metric("tradewind_guide_followed") == 0
+
+
 # A permission of another verb has no entry here, and so no proof that it is needed: its test fails.
-CONSEQUENCES = BLINDNESS | {"create": silent_about_its_configuration}
+CONSEQUENCES = BLINDNESS | {
+    "create": silent_about_its_configuration,
+    "list configmaps": without_a_guide,
+    "watch configmaps": without_a_guide,
+}

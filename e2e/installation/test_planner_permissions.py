@@ -14,6 +14,7 @@ from e2e.installation.permissions import Permission, granted, without
 from e2e.installation.service import BLINDNESS, Add, Service, sees_everything
 from e2e.objects import Object
 from e2e.plane import ControlPlane
+from tradewind.cluster.guide import CONFIG_MAP
 from tradewind.planner.gate import GATE
 from tradewind.planner.plan_annotation import ANNOTATION
 
@@ -22,6 +23,8 @@ pytestmark = [only("kind"), pytest.mark.usefixtures("installed")]
 ACCOUNT = LEASE = "tradewind-planner"
 GRANTED = granted(ROOT / "manifests" / "base" / "planner-rbac.yaml")
 WRITES = "tradewind_plan_writes_total"
+GUIDES = "tradewind_guide_writes_total"
+MAPS = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
 _SIZE = "tradewind.dev/gang-min"
 
 Start = Callable[[], Service]
@@ -192,6 +195,34 @@ def nobody_leads_for_long(scene: Scene) -> None:
     assert "403" in service.log()
 
 
+def no_guide_is_made(scene: Scene) -> None:
+    _remove_guide(scene.api)
+    service = scene.start()
+    eventually(lambda: service.metric(GUIDES, outcome="failed") > 0)
+    assert [each for each in _config_maps(scene.api) if each["metadata"]["name"] == CONFIG_MAP] == []
+
+
+def a_guide_stays_as_it_was(scene: Scene) -> None:
+    _remove_guide(scene.api)
+    metadata = {"name": CONFIG_MAP, "namespace": NAMESPACE}
+    scene.api.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"guide": "?"}})
+    service = scene.start()
+    eventually(lambda: service.metric(GUIDES, outcome="failed") > 0)
+    assert scene.api.read(f"{MAPS}/{CONFIG_MAP}")["data"] == {"guide": "?"}
+    _remove_guide(scene.api)
+
+
+def _config_maps(api: Api) -> list[Object]:
+    items: list[Object] = api.read(MAPS)["items"]
+    return items
+
+
+def _remove_guide(api: Api) -> None:
+    """Whichever test has left one."""
+    if any(each["metadata"]["name"] == CONFIG_MAP for each in _config_maps(api)):
+        api.delete(f"{MAPS}/{CONFIG_MAP}")
+
+
 # A permission that has no entry here has no proof that it is needed: its test fails.
 CONSEQUENCES = {
     "patch pods": plans_are_not_written,
@@ -203,4 +234,7 @@ CONSEQUENCES = {
     "create leases": nobody_leads,
     "get leases": nobody_leads,
     "patch leases": nobody_leads_for_long,
+    "create configmaps": no_guide_is_made,
+    "get configmaps": no_guide_is_made,
+    "update configmaps": a_guide_stays_as_it_was,
 }

@@ -7,7 +7,7 @@ from scoring.rules import Scores, uniform
 from scoring.scorers.price import pod_cost
 from tradewind.cluster.guide import Columns, Guide, columns
 from tradewind.cluster.objects import Pod
-from tradewind.cluster.snapshot import Nodes
+from tradewind.cluster.snapshot import Amounts, Nodes, Supply
 from tradewind.cluster.table import NodeTable
 
 _NEUTRAL = 0.0
@@ -35,30 +35,43 @@ class GuideScore:
         guide = nodes.cluster.guide
         if guide is None or not len(nodes):
             return uniform(len(nodes), _NEUTRAL)
-        resources = tuple(nodes.resource_rows)
-        told = nodes.cluster.table.derived(_columns, guide, resources)
-        bids = _bids(pod, nodes, told, resources)
+        told = nodes.cluster.table.derived(_columns, guide, tuple(nodes.resource_rows))
+        bids = _bids(pod, nodes, told)
         if bids is None:
             return uniform(len(nodes), _NEUTRAL)
-        best = float(bids.min())
-        scores = np.divide(best, bids, out=np.ones(len(nodes)), where=bids > 0)
-        placed = nodes.free_of("pods")
-        total = nodes.allocatable[nodes.resource_rows["pods"]]
-        empty = total - placed <= told.own_pods[nodes.rows] if placed is not None else np.False_
-        scores = scores * (1 - _PART * told.drain[nodes.rows] - _PART * empty)
+        scores = np.divide(float(bids.min()), bids, out=np.ones(len(nodes)), where=bids > 0)
+        free = nodes.free_of("pods")
+        empty = free >= nodes.of_supply(_places, told) if free is not None else np.False_
+        scores *= 1 - _PART * told.drain[nodes.rows] - _PART * empty
         if pod.priority >= self.high:
             scores = np.where(nodes.durable, scores, 0.0)
         return scores
 
 
-def _bids(pod: Pod, nodes: Nodes, told: Columns, resources: tuple[str, ...]) -> Scores | None:
+def _bids(pod: Pod, nodes: Nodes, told: Columns) -> Scores | None:
     """(N,) dollars an hour; a node of which nothing is known counts as the median; None if all are such."""
-    asked = np.array([pod.requests.get(resource, 0) for resource in resources], np.float64)
-    bids: Scores = np.fmax(asked @ told.bids[:, nodes.rows], pod_cost(pod, nodes))
+    asked = tuple(
+        (row, amount) for name, row in nodes.resource_rows.items() if (amount := pod.requests.get(name))
+    )
+    bids: Scores = np.fmax(nodes.of_supply(_worth, told, asked), pod_cost(pod, nodes))
     unknown = np.isnan(bids)
-    if unknown.all():
-        return None
-    return np.where(unknown, np.median(bids[~unknown]), bids) if unknown.any() else bids
+    if not unknown.any():
+        return bids
+    return None if unknown.all() else np.where(unknown, np.median(bids[~unknown]), bids)
+
+
+def _worth(_supply: Supply, told: Columns, asked: tuple[tuple[int, int], ...]) -> Scores:
+    """(N,) of amounts of resources, by their rows."""
+    worth: Scores = told.bids[0] * 0.0  # NaN for nodes that the guide does not know
+    for row, amount in asked:
+        worth += amount * told.bids[row]
+    return worth
+
+
+def _places(supply: Supply, told: Columns) -> Amounts:
+    """(N,) for pods on a node that has only its own."""
+    places: Amounts = supply.allocatable[supply.resource_rows["pods"]] - told.own_pods
+    return places
 
 
 def _columns(table: NodeTable, guide: Guide, resources: tuple[str, ...]) -> Columns:
