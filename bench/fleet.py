@@ -28,12 +28,12 @@ from tradewind.fleet.summary import NodeKind, NodeRow, Place, Summary, encode
 NOW = 1_000_000.0
 RESOURCES = ("cpu", "memory", "pods")
 _SIZES = ((2_000, 8), (4_000, 16), (16_000, 64))
-_REGIONS = ("eu", "us", "ap", "sa", "af")
+REGIONS = ("eu", "us", "ap", "sa", "af")
 _GIB = 2**30
 
 
 def site(number: int, random_: random.Random) -> Site:
-    region = random_.choice(_REGIONS)
+    region = random_.choice(REGIONS)
     kinds, rows = [], []
     free, total, nodes = [0, 0, 0], [0, 0, 0], 0
     for code, (cpu, memory) in enumerate(_SIZES):
@@ -85,7 +85,7 @@ def requests(count: int, random_: random.Random) -> Iterator[Request]:
         selector = {"kubernetes.io/arch": "arm64"} if random_.random() < 0.2 else {}
         placement: dict[str, object] = {"replicaScheduling": {"replicaSchedulingType": "Divided"}}
         if random_.random() < 0.3:
-            within = {"key": "region", "operator": "In", "values": [random_.choice(_REGIONS)]}
+            within = {"key": "region", "operator": "In", "values": [random_.choice(REGIONS)]}
             placement["clusterAffinity"] = {"fieldSelector": {"matchExpressions": [within]}}
         yield Request(
             key=f"bench/{number}",

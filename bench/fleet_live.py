@@ -1,16 +1,19 @@
 """Bindings a second on a real hub: `tradewind fleet`, one or several at once, and Karmada's own scheduler.
 
-    python -m bench.fleet_live --sites 1000 --bindings 200 --schedulers 1 2 stock
+    python -m bench.fleet_live --sites 1000 --bindings 200 --schedulers 1 2 4 4:none stock
 
-Sites are Cluster objects with a written status and a summary; nothing runs there. Each run starts on a hub
-of its own without Karmada's other controllers. A run in which a site promised more than it has fails.
+Sites are Cluster objects with a written status and a summary; nothing runs there. The hub runs without
+Karmada's other controllers. Three of ten bindings name a region. A run in which a site promised more than it
+has fails.
 """
 
 import argparse
 import random
+import resource
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +22,7 @@ from bench import fleet
 from e2e.api import Api
 from e2e.karmada_plane import Hub
 from e2e.objects import Object, namespace
+from e2e.processes import Process
 from e2e.tradewind import Service
 from tradewind.fleet.ledger import EMPTY, overcommitted, read_ledger
 from tradewind.fleet.sites import Site
@@ -28,6 +32,7 @@ _BINDINGS = "/apis/work.karmada.io/v1alpha2/resourcebindings"
 _CLUSTERS = "/apis/cluster.karmada.io/v1alpha1/clusters"
 _MAPS = "/api/v1/namespaces/tradewind-system/configmaps"
 _SECONDS = 300.0
+_TENANTS = 10
 _AGGREGATED = {
     "replicaScheduling": {"replicaSchedulingType": "Divided", "replicaDivisionPreference": "Aggregated"}
 }
@@ -83,8 +88,12 @@ def _config_map(site: Site) -> Object:
 
 def _binding(number: int, scheduler: str, random_: random.Random) -> Object:
     name = f"b-{secrets.token_hex(4)}-{number}"
+    placement: Object = dict(_AGGREGATED)
+    if random_.random() < 0.3:
+        within = {"key": "region", "operator": "In", "values": [random_.choice(fleet.REGIONS)]}
+        placement["clusterAffinity"] = {"fieldSelector": {"matchExpressions": [within]}}
     request = {"cpu": f"{random_.choice((250, 500, 1000))}m", "memory": "1Gi"}
-    tenant = f"tenant-{number % 10}"
+    tenant = f"tenant-{number % _TENANTS}"
     return {
         "apiVersion": "work.karmada.io/v1alpha2",
         "kind": "ResourceBinding",
@@ -97,7 +106,7 @@ def _binding(number: int, scheduler: str, random_: random.Random) -> Object:
             "resource": {"apiVersion": "apps/v1", "kind": "Deployment", "namespace": tenant, "name": name},
             "replicas": 10,
             "replicaRequirements": {"resourceRequest": request},
-            "placement": _AGGREGATED,
+            "placement": placement,
             "schedulerName": scheduler,
         },
     }
@@ -145,46 +154,83 @@ def overasked(api: Api, sites: Sequence[Site]) -> int:
     return sum(max(0, amount - free[name]) for name, amount in asked.items())
 
 
-def run(site_count: int, binding_count: int, schedulers: str) -> dict[str, Any]:
+def run(site_count: int, binding_count: int, cases: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """One hub for all cases: bindings and ledgers go in between."""
     random_ = random.Random(1)
     fleet.NOW = time.time()
     sites = [fleet.site(number, random_) for number in range(site_count)]
     hub = Hub(webhook=False)
     try:
-        for tenant in range(10):
+        for tenant in range(_TENANTS):
             hub.api.create(namespace(f"tenant-{tenant}"))
         populate(hub.api, sites)
-        name = "default-scheduler" if schedulers == "stock" else "tradewind"
-        services = _start(hub, schedulers, site_count)
+        for case in cases:
+            figures = _measure(hub, sites, binding_count, case)
+            yield figures
+            assert not figures["over capacity"], figures
+            _clear(hub.api)
+    finally:
+        hub.stop()
+
+
+def _measure(hub: Hub, sites: Sequence[Site], binding_count: int, case: str) -> dict[str, Any]:
+    random_ = random.Random(2)
+    name = "default-scheduler" if case == "stock" else "tradewind"
+    running = _start(hub, case, len(sites))
+    services = [each for each in running if isinstance(each, Service)]
+    try:
         single = one_by_one(hub.api, [_binding(i, name, random_) for i in range(20)])
         together = burst(hub.api, [_binding(i, name, random_) for i in range(binding_count)])
         conflicts = sum(each.metric("tradewind_fleet_conflicts_total") for each in services)
+        forwarded = sum(
+            each.metric("tradewind_fleet_decisions_total", outcome="forwarded") for each in services
+        )
         p50, p99 = np.percentile(single, [50, 99])
-        figures = {
-            "sites": site_count,
-            "schedulers": schedulers,
+        decided = 20 + binding_count
+        return {
+            "sites": len(sites),
+            "schedulers": case,
             "one binding p50 ms": round(p50 * 1000),
             "one binding p99 ms": round(p99 * 1000),
             "bindings a second": round(binding_count / max(together), 1),
-            "ledger conflicts": int(conflicts),
+            "conflicts in 100 bindings": round(100 * conflicts / decided, 1),
+            "forwarded %": round(100 * forwarded / decided, 1),
+            "MiB of one": round(max((_mib(each.process.pid) for each in services), default=0)),
             "over capacity": over_capacity(hub.api, sites),
             "cores overasked": overasked(hub.api, sites) / 1000,
         }
     finally:
-        hub.stop()
-    assert not figures["over capacity"], figures
-    return figures
+        for each in running:
+            each.kill()
 
 
-def _start(hub: Hub, schedulers: str, site_count: int) -> list[Service]:
-    if schedulers == "stock":
-        hub.start_stock_scheduler(
+def _mib(pid: int) -> float:
+    """Resident, now."""
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * resource.getpagesize() / 2**20
+
+
+def _clear(api: Api) -> None:
+    for tenant in range(_TENANTS):
+        api.delete(f"/apis/work.karmada.io/v1alpha2/namespaces/tenant-{tenant}/resourcebindings")
+    api.delete(_MAPS, labelSelector="tradewind.dev/fleet=ledger")
+    while (
+        api.read(_BINDINGS)["items"] or api.read(_MAPS, labelSelector="tradewind.dev/fleet=ledger")["items"]
+    ):
+        time.sleep(0.2)
+
+
+def _start(hub: Hub, case: str, site_count: int) -> Sequence[Service | Process]:
+    if case == "stock":
+        stock = hub.start_stock_scheduler(
             "--feature-gates=CustomizedClusterResourceModeling=false",
             "--kube-api-qps=1000",
             "--kube-api-burst=2000",
         )
-        return []
-    settings = {"fleet": {"summarySeconds": 86_400, "promiseSeconds": 86_400}}
+        return [stock]
+    schedulers, _, gap = case.partition(":")
+    settings: dict[str, Any] = {"fleet": {"summarySeconds": 86_400, "promiseSeconds": 86_400}}
+    if gap:
+        settings["fleet"]["forwardGap"] = None if gap == "none" else float(gap)
     services = [
         Service(
             hub.workspace,
@@ -205,11 +251,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.fleet_live")
     parser.add_argument("--sites", type=int, nargs="+", default=[1_000])
     parser.add_argument("--bindings", type=int, default=200)
-    parser.add_argument("--schedulers", nargs="+", default=["1", "2", "stock"])
+    parser.add_argument(
+        "--schedulers",
+        nargs="+",
+        default=["1", "2", "4", "4:none", "stock"],
+        help="how many, with forwardGap after a colon; stock is Karmada's",
+    )
     options = parser.parse_args()
     for count in options.sites:
-        for schedulers in options.schedulers:
-            print(run(count, options.bindings, schedulers), flush=True)
+        for figures in run(count, options.bindings, options.schedulers):
+            print(figures, flush=True)
 
 
 if __name__ == "__main__":

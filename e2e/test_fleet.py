@@ -13,13 +13,15 @@ from e2e.karmada_plane import Fleet, Member
 from e2e.objects import Object
 from e2e.outcomes import NotSeenError
 from e2e.tradewind import Service
+from tradewind.cli.main import main
 
 _SECONDS = 60.0
 _MANIFEST = Path(__file__).parents[1] / "manifests" / "fleet" / "hub.yaml"
 _PRICE_ALONE = {
     "price": 1, "stability": 0, "centroid": 0, "equivalence": 0, "energy": 0, "health": 0, "locality": 0
 }  # fmt: skip
-_SETTINGS = {"fleet": {"failoverSeconds": 1, "unplacedSeconds": 2, "weights": _PRICE_ALONE}}
+_SETTINGS = {"failoverSeconds": 1, "unplacedSeconds": 2, "weights": _PRICE_ALONE}
+_MOVE_SECONDS = 4
 
 
 @pytest.fixture(scope="module")
@@ -57,14 +59,20 @@ def _populate(fleet: Fleet) -> None:
             settings={"fleet": {"site": {"name": name, "publishSeconds": 0.5}}},
             environment=None,
         )
-    Service(
-        hub.workspace,
+
+
+@pytest.fixture(scope="module")
+def scheduler(fleet: Fleet) -> Service:
+    service = Service(
+        fleet.hub.workspace,
         "fleet",
         "fleet",
-        flags={"--kubeconfig": hub.user_kubeconfig("tradewind-fleet")},
-        settings=_SETTINGS,
+        flags={"--kubeconfig": fleet.hub.user_kubeconfig("tradewind-fleet")},
+        settings={"fleet": _SETTINGS},
         environment=None,
-    ).wait_metric("tradewind_fleet_sites", 2, state="usable", seconds=_SECONDS)
+    )
+    service.wait_metric("tradewind_fleet_sites", 2, state="usable", seconds=_SECONDS)
+    return service
 
 
 def _policy(name: str, scheduler: str, **placement: Any) -> Object:
@@ -84,8 +92,9 @@ _AGGREGATED = {
 
 
 @pytest.fixture
-def deploy(fleet: Fleet) -> Iterator[Callable[..., str]]:
+def deploy(fleet: Fleet, scheduler: Service) -> Iterator[Callable[..., str]]:
     """A Deployment with a policy; gone, with its pods, after the test."""
+    del scheduler  # it has to run
     names = []
 
     def deploy(
@@ -161,39 +170,93 @@ def test_goes_to_the_cheapest_that_holds_it_and_the_rest_to_the_next(
     status = _binding(fleet, name)["status"]
     assert status["schedulerObservedGeneration"] == _binding(fleet, name)["metadata"]["generation"]
     assert _condition(fleet, name)["status"] == "True"
-    fleet.hub.api.patch(f"/apis/apps/v1/namespaces/default/deployments/{name}", {"spec": {"replicas": 8}})
+    _scale(fleet, name, 8)
     _settles(fleet, name, {"cheap": 4, "dear": 4})
-    fleet.hub.api.patch(f"/apis/apps/v1/namespaces/default/deployments/{name}", {"spec": {"replicas": 3}})
+    _scale(fleet, name, 3)
     _settles(fleet, name, {"cheap": 3})
 
 
-def test_says_why_there_is_no_place(fleet: Fleet, deploy: Callable[..., str]) -> None:
+def test_says_why_there_is_no_place(
+    fleet: Fleet, deploy: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
     name = deploy("huge", 1, cpu="16")
     said = "0/2 sites are available: 2 site(s) had no node that fits a replica"
     _eventually(lambda: _condition(fleet, name).get("message") == said, "no reason was given")
     assert _clusters(fleet, name) == {}
+    main(["explain", "--binding", f"default/{name}-deployment", "--kubeconfig", str(fleet.hub.kubeconfig)])
+    told = capsys.readouterr().out
+    assert f"It has no place: {said}." in told
+    assert "2 had no node that fits a replica (feasible_nodes): cheap, dear" in told
+
+
+def _scale(fleet: Fleet, name: str, replicas: int) -> None:
+    fleet.hub.api.patch(
+        f"/apis/apps/v1/namespaces/default/deployments/{name}", {"spec": {"replicas": replicas}}
+    )
 
 
 def test_figure_2_goes_right_where_the_stock_scheduler_goes_wrong(
     fleet: Fleet, deploy: Callable[..., str]
 ) -> None:
-    """3 cores: cheap has 4 in sum and no node of 3, dear has nodes that fit. The stock one sees sums."""
-    only_cheap = {"clusterAffinity": {"clusterNames": ["cheap"]}, **_AGGREGATED}
+    """Five replicas of 3 cores: dear has four nodes of 3, cheap has 4 cores in sum and no node of 3."""
     stock = fleet.hub.start_stock_scheduler("--feature-gates=CustomizedClusterResourceModeling=false")
     try:
-        wrong = deploy("stock", 1, cpu="3", scheduler="default-scheduler", **only_cheap)
-        right = deploy("ours", 1, cpu="3", **_AGGREGATED)
-        _settles(fleet, right, {"dear": 1})
-        _eventually(lambda: _clusters(fleet, wrong) == {"cheap": 1}, "the stock scheduler saw it")
+        wrong = deploy("stock", 5, cpu="3", scheduler="default-scheduler", **_AGGREGATED)
+        _eventually(lambda: _clusters(fleet, wrong) == {"cheap": 1, "dear": 4}, "the stock scheduler saw it")
+        _eventually(lambda: _running(fleet, wrong) == {"dear": 4}, "the four that fit do not run")
         _eventually(lambda: len(_pods(fleet.members["cheap"], wrong)) == 1, "no pod came")
-        pending = _pods(fleet.members["cheap"], wrong)[0]
-        assert pending["status"]["phase"] == "Pending"
-        refused = deploy("refused", 1, cpu="3", **only_cheap)
-        _eventually(
-            lambda: "no node that fits" in _condition(fleet, refused).get("message", ""), "it was placed"
-        )
+        assert _pods(fleet.members["cheap"], wrong)[0]["status"]["phase"] == "Pending"
+        _scale(fleet, wrong, 0)
+        members = fleet.members.values()
+        _eventually(lambda: not any(_pods(member, wrong) for member in members), "pods are left")
     finally:
         stock.kill()
+    right = deploy("ours", 5, cpu="3", **_AGGREGATED)
+    _eventually(lambda: "room for 4 of 5" in _condition(fleet, right).get("message", ""), "it was placed")
+    assert _clusters(fleet, right) == {}
+    _scale(fleet, right, 4)
+    _settles(fleet, right, {"dear": 4})
+
+
+def _reprice(fleet: Fleet, **prices: float) -> None:
+    for name, price in prices.items():
+        api = fleet.members[name].api
+        for node in api.read("/api/v1/nodes")["items"]:
+            api.patch(
+                f"/api/v1/nodes/{node['metadata']['name']}",
+                {"metadata": {"annotations": {objects.PRICE: str(price)}}},
+            )
+
+
+def test_prices_that_swap_move_it_after_a_while_and_nothing_is_missing_meanwhile(
+    fleet: Fleet, scheduler: Service, deploy: Callable[..., str]
+) -> None:
+    name = deploy("mover", 2)
+    _settles(fleet, name, {"cheap": 2})
+    try:
+        scheduler.configure({"fleet": _SETTINGS | {"moveGain": 0.05, "moveSeconds": _MOVE_SECONDS}})
+        started = time.monotonic()
+        _reprice(fleet, cheap=1.0, dear=0.15)
+        least = 2
+
+        def decided() -> bool:
+            nonlocal least
+            least = min(least, sum(_running(fleet, name).values()))
+            return _clusters(fleet, name) == {"dear": 2}
+
+        _eventually(decided, "it did not move")
+        assert time.monotonic() - started >= _MOVE_SECONDS
+
+        def moved() -> bool:
+            decided()
+            return _running(fleet, name) == {"dear": 2}
+
+        _eventually(moved, "the old replicas did not go", 90)
+        assert least == 2  # the old ones went when the new ones were there
+        assert scheduler.metric("tradewind_fleet_moves_total") == 2
+    finally:
+        scheduler.configure({"fleet": _SETTINGS})
+        _reprice(fleet, cheap=0.1, dear=0.45)
 
 
 def test_a_member_that_dies_loses_its_replicas_to_the_other(fleet: Fleet, deploy: Callable[..., str]) -> None:
