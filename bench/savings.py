@@ -15,11 +15,11 @@ from tradewind.runtime.source import EXAMPLES
 _CONFIG = "apiVersion: tradewind.dev/v1alpha1\nkind: TradewindConfiguration\nmarket: {table: prices.csv}\n"
 
 
-def told(arguments: Sequence[str | Path]) -> Mapping[str, Any]:
+def told(arguments: Sequence[str | Path], command: str = "savings") -> Mapping[str, Any]:
     """What the command says as JSON."""
     output = io.StringIO()
     with contextlib.redirect_stdout(output):
-        main(["savings", *map(str, arguments), "-o", "json"])
+        main([command, *map(str, arguments), "-o", "json"])
     found: Mapping[str, Any] = json.loads(output.getvalue())
     return found
 
@@ -42,6 +42,17 @@ def figures(found: Mapping[str, Any], decimals: int) -> list[str]:
     shown = f"{-int(-lowest // 1)} nodes" if bound["unit"] == "nodes" else f"${lowest:,.{decimals}f}/h"
     moves = sum(len(each["moves"]) for each in found["emptied"])
     return [cell("now"), cell("after"), cell("saved"), f"{moves:,}", shown]
+
+
+def what_if_figures(found: Mapping[str, Any], decimals: int) -> list[str]:
+    """The cells of a row of what-if."""
+
+    def cell(side: str) -> str:
+        nodes, dollars = found[side]["nodes"], found[side]["hourlyCost"]
+        return f"{nodes:,} nodes" if dollars is None else f"{nodes:,} nodes, ${dollars:,.{decimals}f}/h"
+
+    without = len(found["then"]["unplaced"].keys() - found["now"]["unplaced"].keys())
+    return [cell("now"), cell("then"), f"{len(found['elsewhere']):,}", f"{without:,}"]
 
 
 def _print(name: str, found: Mapping[str, Any], decimals: int) -> None:

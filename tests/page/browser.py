@@ -53,6 +53,7 @@ class Browser:
             self.events.append(answer)
 
     def open(self, url: str) -> None:
+        self.ask("Page.navigate", url="about:blank")  # ends what the page before still asks for
         self.events.clear()
         self.ask("Page.navigate", url=url)
         deadline = time.monotonic() + _DEADLINE_SECONDS

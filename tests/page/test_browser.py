@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import pytest
 
@@ -83,6 +83,32 @@ def test_names_of_others_run_nothing(chromium: Browser, tmp_path: Path) -> None:
         for path in PAGES:
             look(chromium, base + path)
             assert chromium.run("document.querySelectorAll('img, main script').length") == 0
+
+
+def test_what_if_by_keyboard_and_with_hostile_words(chromium: Browser) -> None:
+    with serving() as process:
+        process.wait_until_it_listens(process.explain_port)
+        base = f"http://127.0.0.1:{process.explain_port}/what-if"
+        chromium.open(base)
+        chromium.run("document.querySelector('input[name=without]').focus()")
+        chromium.run("document.querySelector('input[name=without]').value = 'durable-a1'")
+        chromium.press("Enter", 13)
+        eventually(lambda: "without=durable-a1" in chromium.run("location.href"))
+        eventually(lambda: "shop/web-0" in str(chromium.run("document.body.textContent")))
+        for written in (HOSTILE, "x" * 5000):
+            chromium.open(f"{base}?price={quote(written, safe='')}")
+            assert chromium.run("document.querySelectorAll('img, main script').length") == 0
+            assert "cannot be worked out" in chromium.run("document.body.textContent")
+
+
+def test_the_shadow_says_so_on_every_page(chromium: Browser) -> None:
+    with serving("--shadow") as process:
+        process.wait_until_it_listens(process.explain_port)
+        for width, scheme in ((1440, "light"), (390, "dark")):
+            chromium.size(width, 900, scheme)
+            for path in ("/", "/savings", "/decisions"):
+                look(chromium, f"http://127.0.0.1:{process.explain_port}{path}")
+                assert "Tradewind is in the shadow." in chromium.run("document.body.textContent")
 
 
 def test_a_cluster_without_nodes(chromium: Browser, tmp_path: Path) -> None:

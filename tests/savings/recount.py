@@ -30,6 +30,10 @@ class Recount:
         """What is not as it should be; `prices` by node, None where there are none."""
         return [*self._parts(), *self._moves(), *self._rooms(), *self._rules(), *self._money(prices)]
 
+    def misplaced(self) -> list[str]:
+        """Pods where they cannot be."""
+        return [*self._rooms(), *self._rules()]
+
     def _parts(self) -> Iterable[str]:
         parts = [
             *self.emptied,
@@ -38,18 +42,18 @@ class Recount:
         ]
         if sorted(parts) != sorted(self.nodes):
             yield "the parts are not all nodes, each once"
-        in_use = {at for name, at in self.after.items() if at and not self._own(name)}
+        in_use = {at for name, at in self.after.items() if at and not self.of_node(name)}
         for name in (*self.emptied, *self.told["empty"]):
             if name in in_use:
                 yield f"{name} is not empty"
         for name in self.told["empty"]:
-            if name in {at for pod, at in self.before.items() if not self._own(pod)}:
+            if name in {at for pod, at in self.before.items() if not self.of_node(pod)}:
                 yield f"{name} was not empty"
 
     def _moves(self) -> Iterable[str]:
         replicas = Counter(self._owner(name) for name in self.pods if self.before[name])
         for each in self.told["emptied"]:
-            on = {name for name, at in self.before.items() if at == each["node"] and not self._own(name)}
+            on = {name for name, at in self.before.items() if at == each["node"] and not self.of_node(name)}
             if set(each["moves"]) != on:
                 yield f"{each['node']} is not emptied whole"
         for name in self.moves:
@@ -89,7 +93,7 @@ class Recount:
             if "affinity" in spec and len(set(nodes)) < len(nodes):
                 yield f"two of {app} share a node"
             if "topologySpreadConstraints" in spec:
-                before = _skew(self._zone(self.before[name]) for name in names)
+                before = _skew(self._zone(self.before[name]) for name in names if self.before[name])
                 if _skew(map(self._zone, nodes)) > max(1, before):
                     yield f"{app} is not spread"
 
@@ -118,7 +122,7 @@ class Recount:
             if bound is not None and bound > now - saved + 1e-4:
                 yield f"the bound {bound} is above what was found"
 
-    def _own(self, name: str) -> bool:
+    def of_node(self, name: str) -> bool:
         return self._owner(name)[0] in {"DaemonSet", "Node"}
 
     def _owner(self, name: str) -> tuple[str, str]:

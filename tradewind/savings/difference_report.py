@@ -83,6 +83,7 @@ def to_json(told: Difference) -> str:
             "nodesInUse": each.used.nodes,
             "hourlyCostInUse": _rounded(each.used.hourly),
             "interruptionsAMonth": _rounded(each.interruptions),
+            "placements": dict(each.placed),
             "unplaced": dict(each.unplaced),
             "pools": dict(each.pools),
             "newNodes": dict(each.new_nodes),
