@@ -3,7 +3,7 @@
 import csv
 import json
 import random
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -204,3 +204,9 @@ def write(objects: Sequence[Object], path: Path) -> Path:
 def _rows(path: Path) -> Iterator[dict[str, str]]:
     with path.open() as file:
         yield from csv.DictReader(file)
+
+
+def fullest(objects: Sequence[Object]) -> str:
+    """The node with most pods."""
+    nodes = Counter(each["spec"].get("nodeName", "") for each in objects if each["kind"] == "Pod")
+    return max((name for name in nodes if name), key=lambda name: (nodes[name], name))

@@ -26,7 +26,7 @@ def test_the_guide_shows_what_the_command_says(capsys: pytest.CaptureFixture[str
     main(["savings", "--cluster", str(_EXAMPLE)])
     said = capsys.readouterr().out.strip()
     assert said in (_ROOT / "docs" / "savings.md").read_text()
-    assert said.splitlines()[0] in (_ROOT / "README.md").read_text()
+    assert said in (_ROOT / "README.md").read_text()
 
 
 @pytest.mark.parametrize("output", ["table", "md"])

@@ -93,8 +93,9 @@ class Recount:
             if "affinity" in spec and len(set(nodes)) < len(nodes):
                 yield f"two of {app} share a node"
             if "topologySpreadConstraints" in spec:
-                before = _skew(self._zone(self.before[name]) for name in names if self.before[name])
-                if _skew(map(self._zone, nodes)) > max(1, before):
+                zones = {self._zone(name) for name in self.nodes}
+                before = [self._zone(self.before[name]) for name in names if self.before[name]]
+                if _skew(map(self._zone, nodes), zones) > max(1, _skew(before, zones)):
                     yield f"{app} is not spread"
 
     def _money(self, prices: Mapping[str, float] | None) -> Iterable[str]:
@@ -150,7 +151,8 @@ def _quantity(text: str) -> Fraction:
     return Fraction(text.removesuffix(unit)) * _UNITS[unit]
 
 
-def _skew(zones: Iterable[str]) -> int:
-    counts = Counter(dict.fromkeys(("us-east-1a", "us-east-1b", "us-east-1c"), 0))
+def _skew(zones: Iterable[str], of_nodes: Iterable[str]) -> int:
+    """`of_nodes` are those that a pod could be in."""
+    counts = Counter(dict.fromkeys(of_nodes, 0))
     counts.update(zones)
     return max(counts.values()) - min(counts.values())

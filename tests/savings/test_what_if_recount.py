@@ -58,14 +58,14 @@ def test_other_prices(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(_DATA is None, reason="needs the public data of $TRADEWIND_DATA")
-def test_openb_without_a_node(tmp_path: Path) -> None:
+def test_openb_without_its_fullest_node(tmp_path: Path) -> None:
     assert _DATA is not None
     objects = savings_cases.openb(_DATA)
-    name = next(each["metadata"]["name"] for each in objects if each["kind"] == "Node")
+    name = savings_cases.fullest(objects)
     file = savings_cases.write(objects, tmp_path / "cluster.json")
     found = told(["--cluster", file, "--without", name, "--seconds", "20"], "what-if")
     assert wrong(objects, found, lambda node: node["metadata"]["name"] == name, None) == []
-    assert row("openb, `--without` its first node") == what_if_figures(found, 0)
+    assert row("openb, `--without` its fullest node") == what_if_figures(found, 0)
 
 
 def test_the_recount_finds_a_pod_too_many() -> None:
