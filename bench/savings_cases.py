@@ -208,5 +208,5 @@ def _rows(path: Path) -> Iterator[dict[str, str]]:
 
 def fullest(objects: Sequence[Object]) -> str:
     """The node with most pods."""
-    nodes = Counter(each["spec"].get("nodeName", "") for each in objects if each["kind"] == "Pod")
+    nodes = Counter(str(each["spec"].get("nodeName", "")) for each in objects if each["kind"] == "Pod")
     return max((name for name in nodes if name), key=lambda name: (nodes[name], name))
