@@ -187,6 +187,6 @@ def path(obj: Object) -> str:
 
 def _plural(kind: str) -> str:
     name = kind.lower()
-    if name.endswith("y"):
+    if name.endswith("y") and name[-2] not in "aeiou":
         return f"{name[:-1]}ies"
     return f"{name}es" if name.endswith("s") else f"{name}s"

@@ -8,7 +8,7 @@ import pytest
 
 from tests.builders import node
 from tests.karpenter_objects import Object, node_overlay, node_pool
-from tradewind.cluster.cache import Cache
+from tradewind.cluster.cache import Cache, WorkCounter
 from tradewind.cluster.karpenter import NodePool, Provisioning
 from tradewind.errors import ApiError, NotFoundError
 from tradewind.market.market import Market
@@ -16,7 +16,9 @@ from tradewind.market.rows import csv_rows
 from tradewind.market.table import PriceTable
 from tradewind.planner.settings import PoolTemplate
 from tradewind.runtime import provisioning
+from tradewind.runtime.assembly import Assembly
 from tradewind.runtime.provisioning import KarpenterObjects, pools
+from tradewind.runtime.source import EXAMPLES, FileSource
 
 _POOLS, _OVERLAYS = "/apis/karpenter.sh/v1/nodepools", "/apis/karpenter.sh/v1alpha1/nodeoverlays"
 
@@ -111,3 +113,22 @@ def test_a_pool_of_the_configuration_stands_for_a_node_pool_of_its_name() -> Non
         "own": 0.1,
         "other (m5.large, on-demand)": 0.1,
     }
+
+
+class _Growing(FileSource):
+    """A cluster in which a NodePool is made."""
+
+    def refresh(self) -> None:
+        self.provisioning = Provisioning((NodePool("new"),))
+
+
+def test_a_new_pool_wakes_those_who_plan_for_waiting_pods() -> None:
+    """It is no event of the watches, and a pod that has no place waits for one."""
+    parts = Assembly(_Growing("a test cluster", EXAMPLES / "cluster.json"), None)
+    with parts.started():
+        seen = parts.cache.wait_for_work(WorkCounter(), 0)
+        parts._follow_karpenter()
+        woken = parts.cache.wait_for_work(seen, 0)
+        assert woken.openings == seen.openings + 1
+        parts._follow_karpenter()
+        assert parts.cache.wait_for_work(woken, 0) == woken

@@ -147,9 +147,13 @@ class Assembly:
         return self._pools.found
 
     def _follow_karpenter(self) -> None:
+        before = self._source.provisioning
         self._source.refresh()
-        self.market.overlay(self._source.provisioning.overlays)
+        found = self._source.provisioning
+        self.market.overlay(found.overlays)
         self.feed.offer()
+        if found.pools != before.pools:
+            self.cache.notify()  # pods may have waited for such a pool
 
     async def follow_learned(self) -> None:
         """For a process that does not learn itself: the rates that the leader of those who do has written."""
