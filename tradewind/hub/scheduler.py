@@ -116,8 +116,7 @@ class FleetScheduler:
             for key in self._following.look(at_home, sites, self._policy, self._settings, now):
                 self._moving.add(key)
                 self._consider(key, now)
-        rows = list(sites.row_of.values())
-        ready, usable = sites.ready[rows], sites.usable[rows]
+        ready, usable = sites.ready[sites.rows], sites.usable[sites.rows]
         count = int((ready & usable).sum())
         if count > self._usable:
             self._queue.wake_all()

@@ -53,11 +53,9 @@ class Troubles:
         return frozenset(site for binding, site in self._excluded if binding == key)
 
     def _look_at_sites(self, sites: Sites, now: float) -> None:
-        for name, row in sites.row_of.items():
-            if sites.ready[row]:
-                self._silent.pop(name, None)
-            else:
-                self._silent.setdefault(name, now)
+        rows = sites.rows[~sites.ready[sites.rows]].tolist()
+        silent = [site.name for row in rows if (site := sites.records[row]) is not None]
+        self._silent = {name: self._silent.get(name, now) for name in silent}
 
     def _lost(self, site: str, sites: Sites, settings: FleetSettings, now: float) -> bool:
         if site not in sites.row_of:
