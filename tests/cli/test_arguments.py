@@ -52,6 +52,10 @@ _CONFLICTS = [
     (["explain", "a/b", "--server", "http://x", "--ca-file", "y"], "--ca-file is for https://"),
     (["explain", "a/b", "--server", "x", "--config", "y"], "--config and --node go with --cluster"),
     (["explain", "a/b", "--kubeconfig", "x", "--node", "y"], "--config and --node go with --cluster"),
+    (["explain"], "name a pod as NAMESPACE/POD"),
+    (["explain", "a/b", "--sites", "x"], "--sites goes with --binding"),
+    (["explain", "a/b", "--binding", "c/d"], "leave pod out"),
+    (["explain", "--binding", "a/b", "--sites", "x", "--kubeconfig", "y"], "leave --kubeconfig out"),
     (["savings", "--cluster", "-", "--config", "-"], "standard input can be read once only"),
     (["savings", "--cluster", "x", "--live"], "--cluster for a cluster from a file, or --live"),
     (["savings", "--cluster", "x", "--kubeconfig", "y"], "--kubeconfig and --namespace go with --live"),
@@ -197,7 +201,7 @@ def test_kubectl_calls_it_by_another_name(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["/usr/bin/kubectl-tradewind"])
-    assert "usage: kubectl tradewind" in refusal(["explain"], capsys)
+    assert "usage: kubectl tradewind" in refusal(["explain", "--nothing"], capsys)
 
 
 class Terminal(io.StringIO):

@@ -67,7 +67,9 @@ def run(options: argparse.Namespace) -> None:
     if options.binding:
         importlib.import_module("tradewind.cli.explain_binding").run(options)
         return
-    if not options.pod or options.sites:
+    if options.sites:
+        raise TradewindError("--sites goes with --binding")
+    if not options.pod:
         raise TradewindError("name a pod as NAMESPACE/POD, or a fleet's binding with --binding")
     told = _from_file(options) if options.cluster else _from_server(options)
     columns = shutil.get_terminal_size((100, 24)).columns
