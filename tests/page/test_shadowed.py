@@ -1,9 +1,12 @@
 """The shadow's account on the page, from nothing to two weeks of it."""
 
+import re
+
 import pytest
 
 from tests.page.test_app import HOSTILE, Page
 from tradewind.page.curves import Series, curves, nice_top
+from tradewind.page.rendering import STATIC
 from tradewind.page.shadowed import shadow_view
 from tradewind.shadow.account import ShadowAccount
 from tradewind.shadow.cluster import Side
@@ -41,6 +44,14 @@ def test_days_add_up_and_the_line_breaks_where_nobody_watched() -> None:
     assert sum(day.period.saved for day in view.days if not day.period.live) == pytest.approx(9, abs=0.02)
     assert view.picture.count("<polyline") == 3 + 2, "three stretches in reality, two in the shadow"
     Page(str(view.picture))
+
+
+def test_the_style_knows_every_class_of_a_picture() -> None:
+    series = [Series(name, [(0.0, 1.0), (9.0, 2.0)]) for name in ("one", "two")]
+    drawn = str(curves(series, "two lines", "{:g}".format))
+    style = STATIC["page.css"][1]
+    for name in {name for found in re.findall('class="([^"]+)"', drawn) for name in found.split()} - {"l0"}:
+        assert re.search(rf"\.{name}\b", style), name
 
 
 def test_without_prices_nodes_are_drawn() -> None:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 WIDTH, HEIGHT = 1120.0, 240.0
-_LEFT, _RIGHT, _TOP, _BOTTOM = 76.0, 8.0, 12.0, 26.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 84.0, 10.0, 18.0, 36.0
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 _LINES = 4  # across, at most
 _MARKS = 6  # of the clock
@@ -72,7 +72,7 @@ class _Frame(NamedTuple):
             value = self.top * number / _LINES
             y = self._y(value)
             yield f'<path d="M{_LEFT:.0f} {y:.1f} H{WIDTH - _RIGHT:.0f}" class="grid"/>'
-            yield f'<text x="{_LEFT - 8:.0f}" y="{y + 4:.1f}" class="tick end">{escape(unit(value))}</text>'
+            yield f'<text x="{_LEFT - 8:.0f}" y="{y + 4:.1f}" class="tick end value">{escape(unit(value))}</text>'
 
     def clock(self) -> Iterator[str]:
         form = "%d %b" if self.last - self.first > 2 * _DAY_SECONDS else "%H:%M"
