@@ -61,15 +61,16 @@ class Ledger(msgspec.Struct, frozen=True):
         booked = tuple(booking(pod, now) for pod in pods)
         return msgspec.structs.replace(self, under_way=booked, node=node)
 
-    def ended(self, evicted: Mapping[str, float], now: float) -> "Ledger":
-        """`evicted`: which of them, by UID, and when."""
+    def ended(self, node: str, evicted: Mapping[str, float], now: float) -> "Ledger":
+        """`evicted`: which of what was begun, by UID, and when."""
         done = [msgspec.structs.replace(e, at=evicted[e.uid]) for e in self.under_way if e.uid in evicted]
-        nodes = {**self.nodes, self.node: now} if self.node else self.nodes
-        return Ledger(evictions=(*self.evictions, *done), nodes=nodes)
+        return Ledger(evictions=(*self.evictions, *done), nodes={**self.nodes, node: now})
 
     def abandoned(self, now: float) -> "Ledger":
         """What another leader had begun counts as done, as late as it can have been."""
-        return self.ended({each.uid: now for each in self.under_way}, now)
+        if not self.under_way:
+            return self
+        return self.ended(self.node, {each.uid: now for each in self.under_way}, now)
 
     def trimmed(self, settings: MoveSettings, now: float) -> "Ledger":
         """Without what no limit asks for any more."""

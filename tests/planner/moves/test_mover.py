@@ -1,0 +1,310 @@
+"""Drain sets on a cluster that answers, refuses, changes its mind and kills its leaders."""
+
+import itertools
+import random
+from collections.abc import Callable
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.planner.moves.fake_cluster import FakeCluster
+from tradewind.cluster.objects import Pod
+from tradewind.planner.moves.drain import Phase
+
+_QUICK = {"everySeconds": 5, "minBalance": 0, "podCooldownSeconds": 300, "nodeCooldownSeconds": 60}
+
+
+def two_nodes(pods: int = 2, **moves: object) -> FakeCluster:
+    """The dear node has replicas that fit on the cheap one."""
+    cluster = FakeCluster(**{**_QUICK, **moves})
+    cluster.add_node("dear", 3)
+    cluster.add_node("cheap", 1)
+    for number in range(pods):
+        cluster.add_pod(f"web{number}", "dear")
+        cluster.add_pod(f"web{number}", "cheap", cpu="100m")
+    return cluster
+
+
+def test_a_node_is_emptied_pod_by_pod() -> None:
+    cluster = two_nodes()
+    cluster.tick()
+    assert len(cluster.evicted) == 1  # the second waits for the replacement of the first
+    assert sorted(cluster.reserved.values()) == ["cheap", "cheap"]
+    cluster.run(10)
+    assert [drain.phase for drain in cluster.ended] == [Phase.DONE]
+    assert cluster.on("dear") == []
+    assert len(cluster.on("cheap")) == 4
+    assert cluster.reserved == {}
+    cluster.check()
+
+
+def test_a_replacement_is_pinned_and_the_room_of_the_others_is_taken() -> None:
+    cluster = two_nodes()
+    cluster.mover.run()
+    [replacement] = cluster.held()
+    flight = cluster.mover.in_flight(cluster.cache.waiting())
+    assert flight.pins == {replacement.uid: "cheap"}
+    assert [(each.name, each.node_name) for each in flight.taken] == [("web0-0-moved", "cheap")]
+
+
+def test_advice_moves_nothing() -> None:
+    cluster = two_nodes(mode="advise")
+    told = cluster.tick()
+    assert told.advice is not None
+    assert [(each.chosen.node, each.trouble) for each in told.advice] == [("dear", "")]
+    cluster.run(100)
+    assert cluster.evicted == []
+
+
+@pytest.mark.parametrize("mode", ["off", "advise"])
+def test_switched_off_in_between(mode: str) -> None:
+    cluster = two_nodes()
+    cluster.tick()
+    cluster.settings = cluster.settings.model_copy(
+        update={"moves": cluster.settings.moves.model_copy(update={"mode": mode})}
+    )
+    cluster.run(60)
+    assert [drain.reason for drain in cluster.ended] == ["planner.moves.mode is no longer act"]
+    assert len(cluster.evicted) == 1
+    assert cluster.held() == []
+    assert cluster.reserved == {}
+    cluster.check()
+
+
+def test_a_refusal_in_the_dry_run_moves_nothing_and_the_node_cools_down() -> None:
+    cluster = two_nodes()
+    cluster.budget_allows = lambda pod: not pod.name.startswith("web1")
+    cluster.run(60)
+    assert cluster.ended[0].reason == "shop/web1-2 may not be evicted: a disruption budget"
+    assert [drain.node for drain in cluster.ended] == ["dear", "cheap"]
+    cluster.run(10)
+    assert [drain.node for drain in cluster.ended] == ["dear", "cheap", "dear", "cheap"]
+    assert cluster.evicted == []
+    cluster.check()
+
+
+def test_a_budget_that_closes_in_between_is_waited_for_and_then_given_up() -> None:
+    cluster = two_nodes()
+    cluster.dry_runs_pass = True
+    cluster.budget_allows = lambda pod: not pod.name.startswith("web0")
+    cluster.run(100)
+    assert cluster.ended == []
+    cluster.run(100)
+    assert [drain.reason for drain in cluster.ended][:1] == ["it took too long"]
+    assert len(cluster.evicted) == 1
+    cluster.check()
+
+
+def test_a_rollout_cancels() -> None:
+    cluster = two_nodes()
+    cluster.mover.run()
+    rolled = cluster.held()[0]
+    cluster.cache.remove_pod(rolled.uid)
+    uid = cluster.add_pod("web1-new", "", age=0)
+    [new] = cluster.cache.pods([uid])
+    old = cluster.mover.drain.moves[0].pod if cluster.mover.drain else None
+    assert old is not None
+    cluster.cache.apply_pod(_of_workload(new, old.workload))
+    cluster.tick()
+    assert [drain.reason for drain in cluster.ended] == ["a rollout of web1 began"]
+    cluster.run(60)
+    assert cluster.held() == []
+
+
+def _of_workload(pod: Pod, workload: str) -> Pod:
+    return msgspec.structs.replace(pod, workload=workload)
+
+
+def test_a_replacement_elsewhere_stops_the_set() -> None:
+    cluster = two_nodes()
+    cluster.add_node("other", 9)
+    cluster.lands = lambda _, __: "other"
+    cluster.run(4)
+    assert "is on other instead of cheap" in cluster.ended[0].reason
+    assert len(cluster.evicted) == 1
+    cluster.check()
+
+
+def test_no_replacement_at_all() -> None:
+    cluster = two_nodes()
+    cluster.recreated = lambda _: ""
+    cluster.run(50)
+    assert [drain.reason for drain in cluster.ended] == ["nothing replaced shop/web1-2"]
+    assert len(cluster.evicted) == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        pytest.param(lambda c: c.add_node("dear", 0.001), "$0.001 in 1 h is less than $0.01", id="price"),
+        pytest.param(
+            lambda c: c.add_node("cheap", 1, taint="gone"), "no longer fit on their targets", id="taint"
+        ),
+        pytest.param(
+            lambda c: c.add_pod("big", "cheap", cpu="3"), "no longer fit on their targets", id="room"
+        ),
+        pytest.param(
+            lambda c: c.add_pod("x", "dear", cpu="1m"), "shop/x-4 came to dear meanwhile", id="a pod"
+        ),
+        pytest.param(
+            lambda c: c.cache.remove_pod("web0-0"), "shop/web0-0 is no longer on dear", id="it left"
+        ),
+    ],
+)
+def test_a_second_look_right_before_the_first_eviction(
+    change: Callable[[FakeCluster], object], reason: str
+) -> None:
+    cluster = two_nodes()
+    reserve, done = cluster.reserve, []
+
+    def changing(pod: Pod, place: object) -> bool:
+        if not done:
+            done.append(change(cluster))
+        return reserve(pod, place)  # type: ignore[arg-type]
+
+    cluster.reserve = changing  # type: ignore[method-assign]
+    cluster.tick()
+    assert reason in cluster.ended[0].reason
+    assert cluster.evicted == []
+    assert cluster.reserved == {}
+
+
+def test_what_cannot_be_recorded_does_not_happen() -> None:
+    cluster = two_nodes()
+    cluster.saves = False
+    cluster.run(100)
+    assert cluster.evicted == []
+    cluster.saves = True
+    cluster.run(100)
+    assert len(cluster.evicted) == 2
+
+
+# Runaways.
+
+
+def busy(seed: int, **moves: object) -> FakeCluster:
+    """Twelve nodes, half empty, of drawn prices; three namespaces' worth of small workloads."""
+    chance = random.Random(seed)
+    cluster = FakeCluster(
+        **{
+            **_QUICK,
+            "everySeconds": 20,
+            "budget": {"evictions": 6, "perWorkload": 2, "perNamespace": 5},
+            **moves,
+        }
+    )
+    for number in range(12):
+        cluster.add_node(f"n{number}", chance.choice([0.5, 1.0, 2.0]))
+    for number in range(30):
+        cluster.add_pod(
+            f"w{number % 8}", f"n{chance.randrange(12)}", cpu=chance.choice(["250m", "500m", "1"])
+        )
+    return cluster
+
+
+def finished(cluster: FakeCluster) -> None:
+    """The set under way ends by itself, and nobody is left held."""
+    cluster.settings = cluster.settings.model_copy(
+        update={"moves": cluster.settings.moves.model_copy(update={"every_seconds": 86_400})}
+    )
+    cluster.run(1200, step=20)
+    assert cluster.mover.drain is None
+    assert cluster.held() == []
+    cluster.check()
+
+
+def test_prices_that_flip_every_second() -> None:
+    cluster = busy(1)
+    flips = itertools.cycle([0.5, 2.0])
+    for second in range(300):
+        cluster.add_node(f"n{second % 12}", next(flips) if second % 12 else 1.0)
+        cluster.tick()
+        cluster.check()
+    assert 0 < len(cluster.evicted) <= 6
+    finished(cluster)
+
+
+def test_an_actor_that_taints_nodes() -> None:
+    cluster = busy(2)
+    chance = random.Random(2)
+    for second in range(300):
+        cluster.add_node(f"n{chance.randrange(12)}", 1.0, taint="not-ready" if second % 3 else "")
+        cluster.tick()
+    finished(cluster)
+
+
+def test_a_disruption_budget_of_zero() -> None:
+    cluster = busy(3)
+    cluster.budget_allows = lambda _: False
+    cluster.run(300, step=2)
+    assert cluster.evicted == []
+    assert {drain.reason.partition(": ")[2] for drain in cluster.ended} == {"a disruption budget"}
+    finished(cluster)
+
+
+def test_a_controller_that_recreates_elsewhere() -> None:
+    cluster = busy(4)
+    chance = random.Random(4)
+    cluster.lands = lambda _, __: f"n{chance.randrange(12)}"
+    cluster.run(3600, step=20)
+    assert 0 < len(cluster.evicted) <= 6 + 6
+    finished(cluster)
+
+
+@pytest.mark.parametrize("crash_after", [1, 2, 3])
+def test_the_leader_is_killed_between_two_evictions(crash_after: int) -> None:
+    cluster = busy(5)
+    cluster.crash_after = crash_after
+    cluster.run(600, step=3)
+    assert len(cluster.evicted) >= crash_after
+    cluster.check()
+    finished(cluster)
+
+
+def test_leaders_that_are_killed_all_the_time() -> None:
+    cluster = busy(6)
+    for number in range(150):
+        if number % 5 == 0:
+            cluster.kill_leader()
+        cluster.tick(30)
+    assert cluster.evicted
+    finished(cluster)
+
+
+_ACTS = st.sampled_from(
+    ["tick", "tick", "tick", "hour", "price", "taint", "kill", "pod", "gone", "close", "astray"]
+)
+
+
+@settings(max_examples=50, deadline=None)
+@given(seed=st.integers(0, 1000), acts=st.lists(_ACTS, max_size=25), crash_after=st.integers(-1, 6))
+def test_whatever_happens_limits_hold_and_every_set_ends(
+    seed: int, acts: list[str], crash_after: int
+) -> None:
+    cluster, chance = busy(seed), random.Random(seed)
+    cluster.crash_after = crash_after
+    for act in acts:
+        some = f"n{chance.randrange(12)}"
+        if act == "hour":
+            cluster.tick(3000)
+        elif act == "price":
+            cluster.add_node(some, chance.uniform(0.1, 5))
+        elif act == "taint":
+            cluster.add_node(some, 1.0, taint="x")
+        elif act == "kill":
+            cluster.kill_leader()
+        elif act == "pod":
+            cluster.add_pod(f"w{chance.randrange(8)}", some, cpu="100m")
+        elif act == "gone":
+            cluster.cache.remove_pod(chance.choice([pod.uid for pod in cluster.cache.all_pods()]))
+        elif act == "close":
+            share = chance.random()
+            cluster.budget_allows = lambda _, share=share: chance.random() < share  # type: ignore[misc]
+        elif act == "astray":
+            cluster.lands = lambda _, target, other=some: chance.choice([target, other])  # type: ignore[misc]
+        cluster.tick()
+        cluster.check()
+    cluster.lands = lambda _, target: target
+    finished(cluster)
