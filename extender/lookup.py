@@ -19,6 +19,7 @@ from tradewind.cluster.objects import Node, read_node
 from tradewind.cluster.snapshot import Nodes, Snapshot
 from tradewind.cluster.table import NodeTable, Rows
 from tradewind.errors import UnreadableObjectError
+from tradewind.planner.moves.reservations import Reservations
 
 # kube-scheduler's watch may be ahead of ours when a node is new. Rejecting the node at once could leave the
 # pod waiting for the next cluster event; so the first request with a new name waits this long for our watch.
@@ -68,6 +69,7 @@ class Lookup:
     def __init__(self, cache: Cache, metrics: ExtenderMetrics, ledger: Ledger) -> None:
         self._cache = cache
         self._ledger = ledger
+        self._reservations = Reservations(cache.moving, cache.pods)
         self._metrics = metrics
         self._waited: TTLCache[str, None] = TTLCache(4096, ttl=_UNKNOWN_NODE_MEMORY_SECONDS)
         self._view: View | None = None
@@ -83,6 +85,8 @@ class Lookup:
             self._check([request.names[index] for index in found.unknown], waited=waited)
         if self._ledger:
             snapshot = self._ledger.view(snapshot, request.pod)
+        if self._reservations:
+            snapshot = snapshot.with_pods(self._reservations.against(request.pod))
         nodes = snapshot.nodes.take(found.rows)
         self._view = View(request, found, nodes, time.monotonic() + _VIEW_SECONDS)
         return self._view

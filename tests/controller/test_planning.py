@@ -15,6 +15,7 @@ from tradewind.config.settings import Settings
 from tradewind.controller.metrics import PlanMetrics
 from tradewind.controller.planning import Orders, Planning
 from tradewind.planner import gate, plan_annotation
+from tradewind.planner.moves.drain import InFlight
 from tradewind.planner.problem import Outcome
 from tradewind.planner.worker import Result, Worker
 
@@ -259,3 +260,26 @@ def test_only_a_gang_is_bound_to_its_plan(world: World) -> None:
         "together": True,
         "alone": False,
     }
+
+
+def test_what_replaces_a_moved_pod_goes_to_its_target_and_room_for_others_like_it_is_kept(
+    tmp_path: Path,
+) -> None:
+    """Free choice would put all on one node; y is left without a place where room is kept for another."""
+    path = tmp_path / "settings.yaml"
+    path.write_text(yaml.safe_dump({**_HEAD, "planner": {}}))
+    cache = Cache(offer_of)
+    for name in ("a", "b"):
+        cache.apply_node(node(name).cpu(2).price(1).build())
+    kept = pod("kept").requests(cpu=2).on("a").build()
+    for target in ("a", "b"):
+        cache.apply_pod(held("x", 2).build())
+        flight = InFlight({pod("x").build().uid: target}, [])
+        planning = Planning(
+            cache, Settings(path, ConfigMetrics()), None, PlanMetrics(), moves=lambda _, found=flight: found
+        )
+        assert placed(planning.decide(news=True)) == {"x": target}
+    cache.apply_pod(held("y", 2).build())
+    flight = InFlight({pod("x").build().uid: "b"}, [kept])
+    planning = Planning(cache, Settings(path, ConfigMetrics()), None, PlanMetrics(), moves=lambda _: flight)
+    assert placed(planning.decide(news=True)) == {"x": "b"}

@@ -1,6 +1,7 @@
 """The verbs over HTTP, as kube-scheduler calls them."""
 
 import json
+import time
 
 import pytest
 
@@ -10,6 +11,7 @@ from scoring.policy import Policy
 from tests.builders import PodBuilder, node, pod
 from tests.extender.served import NAMES, THREE, WANTED, request, service
 from tradewind.cluster.objects import Pod
+from tradewind.planner.plan_annotation import MOVE, PlanAnnotation
 
 
 def test_filter_keeps_what_fits_and_says_why_the_rest_does_not() -> None:
@@ -41,6 +43,19 @@ def test_prioritize_ranks_what_filter_looked_at(monkeypatch: pytest.MonkeyPatch)
     served.filter(wanted, names)
     served.cluster.cache.apply_node(node("cheap").price(9.0).build())
     assert served.scores(wanted, names)["dear"] == 10
+
+
+def test_room_that_is_kept_for_a_move_is_taken_for_others_and_free_for_its_workload() -> None:
+    served = service(*THREE)
+    place = PlanAnnotation("cheap", time.time() + 60)
+    leaving = pod("leaving").owner("ReplicaSet", "web", "web").requests(cpu="4").on("dear")
+    wanted = pod("wanted").requests(cpu="1")
+    served.cluster.cache.apply_pod(leaving.annotation(MOVE, place.text()).build())
+    assert served.filter(wanted, ["cheap"])["FailedNodes"] == {"cheap": Resources.reason}
+    replacement = pod("next").owner("ReplicaSet", "web", "web").requests(cpu="4")
+    assert served.filter(replacement, ["cheap"])["NodeNames"] == ["cheap"]
+    served.cluster.cache.apply_pod(leaving.build())
+    assert served.filter(wanted, ["cheap"])["NodeNames"] == ["cheap"]
 
 
 def test_scores_are_integer_literals() -> None:

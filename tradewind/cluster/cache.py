@@ -13,6 +13,7 @@ import msgspec
 from tradewind.cluster.added_nodes import with_nodes
 from tradewind.cluster.budgets import Budget
 from tradewind.cluster.guide import Guide
+from tradewind.cluster.hints import MOVE
 from tradewind.cluster.node_columns import NodeColumns
 from tradewind.cluster.objects import Namespace, Node, Pod
 from tradewind.cluster.placed import PlacedPods
@@ -43,6 +44,7 @@ class Cache:
         self._pods: dict[str, Pod] = {}
         self._waiting: dict[str, Pod] = {}
         self._work = self._notified = WorkCounter()
+        self._moving: Mapping[str, Pod] = {}  # about to leave their nodes; replaced when it changes
         self._assumed: dict[str, str] = {}  # pod UID to node: bound by us, not yet seen as bound
         self._pods_on: dict[str, dict[str, Pod]] = {}
         self._placed = PlacedPods()
@@ -163,6 +165,8 @@ class Cache:
             self._roster.add(pod)
             if self._replicas is not None:
                 self._replicas.replace(before, pod)
+            if MOVE in pod.annotations or pod.uid in self._moving:
+                self._note_moving(pod)
             self._queue(pod)
             self._bump()
 
@@ -176,6 +180,8 @@ class Cache:
                 self._roster.remove(pod)
                 if self._replicas is not None:
                     self._replicas.remove(pod)
+                if uid in self._moving:
+                    self._moving = {key: each for key, each in self._moving.items() if key != uid}
                 self._bump()
 
     def nodes(self, names: Iterable[str]) -> list[Node]:
@@ -217,6 +223,10 @@ class Cache:
     def waiting(self) -> list[Pod]:
         with self._changed:
             return list(self._waiting.values())
+
+    def moving(self) -> Mapping[str, Pod]:
+        """Pods on nodes that are marked as about to be moved, by UID; the same object until that changes."""
+        return self._moving
 
     def still_waiting(self, uids: Iterable[str]) -> frozenset[str]:
         """Those of these pods."""
@@ -348,6 +358,12 @@ class Cache:
         if before is None or (before.nominated and not pod.nominated):
             self._work = WorkCounter(self._work.arrivals + 1, self._work.openings)
         self._waiting[pod.uid] = pod
+
+    def _note_moving(self, pod: Pod) -> None:
+        moving = {uid: each for uid, each in self._moving.items() if uid != pod.uid}
+        if MOVE in pod.annotations and pod.node_name:
+            moving[pod.uid] = pod
+        self._moving = moving
 
     def _open(self) -> None:
         self._work = WorkCounter(self._work.arrivals, self._work.openings + 1)

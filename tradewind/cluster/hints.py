@@ -24,9 +24,10 @@ PER_WORKLOAD = frozenset({ONE_PER_NODE, MAX_PER_ZONE})
 SPREAD_KEY = "topology.kubernetes.io/zone"
 
 PLAN = ANNOTATION_PREFIX + "plan"
+MOVE = ANNOTATION_PREFIX + "move"
 
 # Written by planners and controllers; they ask for nothing.
-_NO_HINTS = frozenset({PLAN, DELETION_COST})
+_NO_HINTS = frozenset({PLAN, MOVE, DELETION_COST})
 _EVERY = "every"
 
 _MAX_DIGITS = 9

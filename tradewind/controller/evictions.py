@@ -34,14 +34,8 @@ class Evictions:
                 self._evict(pod)
 
     def _evict(self, pod: Pod) -> None:
-        body = {
-            "apiVersion": "policy/v1",
-            "kind": "Eviction",
-            "metadata": {"name": pod.name, "namespace": pod.namespace},
-            "deleteOptions": {"preconditions": {"uid": pod.uid}},
-        }
         try:
-            self._client.create(f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/eviction", body)
+            request_eviction(self._client, pod)
         except NotFoundError:
             return
         except ApiError as error:
@@ -50,3 +44,15 @@ class Evictions:
             return
         self._metrics.evictions.labels("evicted").inc()
         _log.info("evicted pod %s", pod)
+
+
+def request_eviction(client: Client, pod: Pod, *, dry_run: bool = False) -> None:
+    """Of this pod, not of one that came after it under the same name; raise ApiError where it is refused."""
+    options = {"preconditions": {"uid": pod.uid}} | ({"dryRun": ["All"]} if dry_run else {})
+    body = {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"name": pod.name, "namespace": pod.namespace},
+        "deleteOptions": options,
+    }
+    client.create(f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/eviction", body)

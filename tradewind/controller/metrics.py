@@ -1,9 +1,10 @@
 """What the planner tells Prometheus."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from tradewind.planner.moves.mover import Advice
 from tradewind.planner.planner import PlanResult
 from tradewind.planner.standing.standing import Solved
 
@@ -27,8 +28,21 @@ class PlanMetrics:
         )
         self.evictions = Counter(
             "tradewind_evictions",
-            "Pods evicted for a broken gang or a successor, by outcome.",
+            "Pods evicted for a move, a broken gang or a successor, by outcome.",
             ["outcome"],
+            registry=registry,
+        )
+        self.move_sets = Counter(
+            "tradewind_move_sets",
+            "Nodes that were to be emptied by moving their pods: done, or given up.",
+            ["outcome"],
+            registry=registry,
+        )
+        self.moving = Gauge("tradewind_moving", "1 while a node is being emptied.", registry=registry)
+        self._advised = Gauge(
+            "tradewind_move_savings_dollars_per_hour",
+            "Hourly price of nodes that moving pods would empty, by whether the rules allow it now.",
+            ["now"],
             registry=registry,
         )
         self.leading = Gauge("tradewind_planner_leading", "1 in the replica that leads.", registry=registry)
@@ -78,6 +92,13 @@ class PlanMetrics:
             if not found.get(uid):
                 outcome = "nowhere" if uid in found else "gone"
             self._followed.labels(outcome).inc()
+
+    def advised(self, advice: Iterable[Advice]) -> None:
+        saved = {"true": 0.0, "false": 0.0}
+        for each in advice:
+            saved["false" if each.trouble else "true"] += each.chosen.price
+        for now, dollars in saved.items():
+            self._advised.labels(now).set(dollars)
 
     def planned(self, planned: PlanResult, seconds: float) -> None:
         self._plans.labels(planned.plan.engine).inc()

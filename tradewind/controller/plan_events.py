@@ -14,6 +14,7 @@ from cachetools import TTLCache
 from tradewind.cluster.objects import Pod
 from tradewind.controller.gang_losses import Loss
 from tradewind.controller.metrics import PlanMetrics
+from tradewind.controller.moves import MoveNote
 from tradewind.errors import ApiError
 from tradewind.kube.events import Event, EventWriter
 from tradewind.kube.objects import PodReference
@@ -65,6 +66,10 @@ class PlanEvents:
     async def nodes_without(self, found: Iterable[tuple[Pod, str]]) -> None:
         """Of workloads that want a pod on every node."""
         await self._write_all(Event(_reference(pod), "Warning", "NodesWithout", text) for pod, text in found)
+
+    async def moves(self, notes: Iterable[MoveNote]) -> None:
+        """Pods that were moved, would be, or were to be."""
+        await self._write_all(Event(_reference(pod), "Normal", reason, text) for pod, reason, text in notes)
 
     async def _write_all(self, events: Iterable[Event]) -> None:
         news = (event for event in events if self._recent.get((event.about.uid, event.reason)) != event.text)

@@ -13,10 +13,12 @@ from typing import NamedTuple
 import msgspec
 
 from tradewind.cluster.cache import Cache
+from tradewind.cluster.hints import NODE
 from tradewind.cluster.objects import Pod
 from tradewind.config.settings import Settings
 from tradewind.controller.metrics import PlanMetrics
 from tradewind.planner import gate, plan_annotation, selection
+from tradewind.planner.moves.drain import InFlight
 from tradewind.planner.plan_annotation import PlanAnnotation
 from tradewind.planner.planner import PlanResult, plan
 from tradewind.planner.settings import PlannerSettings, PoolTemplate
@@ -86,6 +88,7 @@ class _Round:
     chosen: Sequence[Pod]
     waited: Mapping[str, float]  # by UID, in seconds
     in_flight: Mapping[str, Pod]  # by UID
+    taken: Sequence[Pod]  # room that is kept for pods to come, as if they were there
     more: bool  # pods wait that found no room in the batch
     hurried: bool  # pods come faster than they are planned
 
@@ -100,12 +103,15 @@ class Planning:
         pools: Callable[[], Sequence[PoolTemplate]] | None = None,
         *,
         ready: Callable[[Pod], bool] = lambda _: True,
+        moves: Callable[[Sequence[Pod]], InFlight] = lambda _: InFlight(),
     ) -> None:
         """`pools` are nodes that could be added, those of the settings if nobody knows of others.
 
         A pod that is not `ready` is not planned for a moment: the size of its gang is being looked up.
+        `moves` says of the pods that wait which of them replace what was moved, and where room is kept.
         """
         self._ready = ready
+        self._moves = moves
         self._cache = cache
         self._pools = pools or (lambda: settings.planner.pools)
         self._settings = settings
@@ -136,7 +142,8 @@ class Planning:
         if not (news or any(pod.uid not in self._unplaced for pod in waiting)):
             overdue = _overdue(waiting, waited, settings)
             return Orders(ungate=overdue, overdue=overdue, unplaced=self._unplaced)
-        chosen = self._choose(waiting, waited, settings, now)
+        moves = self._moves(unbound)
+        chosen = [_pinned(pod, moves) for pod in self._choose(waiting, waited, settings, now)]
         if not chosen:
             self._unplaced = {}
             return Orders()
@@ -147,6 +154,7 @@ class Planning:
                 chosen=chosen,
                 waited=waited,
                 in_flight=in_flight,
+                taken=moves.taken,
                 more=len(chosen) < len(waiting),
                 hurried=pressed and len(chosen) < _WORTH_SOLVING * settings.solve_seconds,
             )
@@ -212,8 +220,8 @@ class Planning:
         moving = [pod for pod in this.in_flight.values() if pod.uid in waiting]
         settings = this.settings
         result = plan(
-            snapshot.with_pods(moving),
-            [*bound, *moving, *chosen],
+            snapshot.with_pods([*moving, *this.taken]),
+            [*bound, *moving, *this.taken, *chosen],
             self._settings.policy_of,
             self._worker,
             settings.solve_seconds,
@@ -255,6 +263,12 @@ def _orders(result: PlanResult, this: _Round) -> Orders:
 def _overdue(pods: Sequence[Pod], waited: Mapping[str, float], settings: PlannerSettings) -> list[Pod]:
     """Only pods that are held can be ungated."""
     return [pod for pod in selection.overdue(pods, waited, settings.hold_seconds) if pod.gates]
+
+
+def _pinned(pod: Pod, moves: InFlight) -> Pod:
+    """To its target, if it replaces a pod that was moved."""
+    node = moves.pins.get(pod.uid)
+    return pod if node is None else msgspec.structs.replace(pod, annotations={**pod.annotations, NODE: node})
 
 
 def _on_node(order: Order) -> Pod:

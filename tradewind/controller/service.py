@@ -20,6 +20,8 @@ from tradewind.controller.evictions import Evictions
 from tradewind.controller.floor_guard import FloorGuard
 from tradewind.controller.guide_publisher import GuidePublisher
 from tradewind.controller.metrics import PlanMetrics, StandingMetrics
+from tradewind.controller.move_hands import MoveHands
+from tradewind.controller.moves import Moves
 from tradewind.controller.plan_events import PlanEvents
 from tradewind.controller.plan_writer import PlanWriter, WriteOutcome
 from tradewind.controller.planning import Orders, Planning
@@ -42,6 +44,7 @@ _SYNC_SECONDS = 0.1
 _FLOOR_SECONDS = 1.0
 _COMPANY_SECONDS = 0.5
 _STANDING_SECONDS = 0.5
+_MOVES_SECONDS = 1.0
 # Pause between two looks for bindings; it grows with the time waited so far.
 _BOUND_SECONDS = 0.02
 _BOUND_SHARE = 0.05
@@ -80,6 +83,8 @@ class PlannerService:
         client = Client(self._api)
         evictions = Evictions(client, self._metrics) if options.evict else None
         self._company = Company(parts.cache, client, parts.settings, evictions)
+        hands = MoveHands(client, parts.namespace, self._metrics, lambda: self._leader.leading)
+        self._moves = Moves(parts.cache, parts.settings, hands, self._metrics)
         self._planning = Planning(
             parts.cache,
             parts.settings,
@@ -87,6 +92,7 @@ class PlannerService:
             self._metrics,
             parts.pools,
             ready=self._company.sizes.ready,
+            moves=self._moves.in_flight,
         )
         self._leader = self._new_leader()
         self._took = 0.0  # seconds of CPU time in this process, for the newest plan
@@ -151,6 +157,7 @@ class PlannerService:
             yield self._guard_floors()
         yield self._keep_company(events)
         yield self._stand()
+        yield self._move(events)
         yield self._plan(writer, events)
 
     async def _guard_floors(self) -> None:
@@ -186,6 +193,17 @@ class PlannerService:
                 await events.nodes_without(without)
             except Exception:  # noqa: BLE001  any defect at all: the next round may do better
                 _log.exception("looking after gangs and successors failed; retrying")
+
+    async def _move(self, events: PlanEvents) -> None:
+        while True:
+            await asyncio.sleep(_MOVES_SECONDS)
+            try:
+                if not self._leader.leading:
+                    self._moves.rest()
+                elif self._parts.synced and not self._parts.stale:
+                    await events.moves(await asyncio.to_thread(self._moves.run))
+            except Exception:  # noqa: BLE001  any defect at all: the next round may do better
+                _log.exception("moving pods failed; retrying")
 
     async def _plan(self, writer: PlanWriter, events: PlanEvents) -> None:
         seen = WorkCounter()

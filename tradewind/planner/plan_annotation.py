@@ -10,6 +10,8 @@ from tradewind.cluster import hints
 from tradewind.cluster.objects import Pod
 
 ANNOTATION = hints.PLAN
+# The same on a running pod: where its replacement is to go, and until when there is room for it.
+MOVE = hints.MOVE
 
 # What decoding anything else raises; a RecursionError comes from brackets nested too deep.
 _UNREADABLE = (msgspec.MsgspecError, ValueError, OverflowError, RecursionError)
@@ -41,9 +43,9 @@ _encoder = msgspec.json.Encoder()
 _MAX_MEMOISED = 10_000
 
 
-def read(pod: Pod) -> PlanAnnotation | None:
+def read(pod: Pod, key: str = ANNOTATION) -> PlanAnnotation | None:
     """None where there is none, or none that makes sense: anybody may annotate a pod."""
-    written = pod.annotations.get(ANNOTATION)
+    written = pod.annotations.get(key)
     return None if written is None else _read(written)
 
 

@@ -77,7 +77,7 @@ class FakeCluster:
         try:
             told = self.mover.run()
             self._settled = True
-        except _Crash:
+        except _CrashError:
             self.kill_leader()
             told = Round()
         if told.ended is not None:
@@ -142,7 +142,7 @@ class FakeCluster:
                 uid = self._create(owner, cpu, self.now, "", there.priority)
                 self.moved_at[uid] = self.now
             if len(self.evicted) == self.crash_after:
-                raise _Crash
+                raise _CrashError
         return None
 
     def reserve(self, each: Pod, place: PlanAnnotation) -> bool:
@@ -203,5 +203,5 @@ class FakeCluster:
                 self.cache.apply_pod(msgspec.structs.replace(each, gates=()))
 
 
-class _Crash(Exception):
+class _CrashError(Exception):
     """The leader is killed."""

@@ -13,7 +13,13 @@ from tests.planner.moves.fake_cluster import FakeCluster
 from tradewind.cluster.objects import Pod
 from tradewind.planner.moves.drain import Phase
 
-_QUICK = {"everySeconds": 5, "minBalance": 0, "podCooldownSeconds": 300, "nodeCooldownSeconds": 60}
+_QUICK = {
+    "everySeconds": 5,
+    "minBalance": 0,
+    "podCooldownSeconds": 1800,
+    "nodeCooldownSeconds": 60,
+    "minAgeSeconds": 0,
+}
 
 
 def two_nodes(pods: int = 2, **moves: object) -> FakeCluster:
@@ -191,7 +197,7 @@ def busy(seed: int, **moves: object) -> FakeCluster:
         **{
             **_QUICK,
             "everySeconds": 20,
-            "budget": {"evictions": 6, "perWorkload": 2, "perNamespace": 5},
+            "budget": {"evictions": 6, "perWorkload": 2, "perNamespace": 9},
             **moves,
         }
     )
@@ -244,12 +250,16 @@ def test_a_disruption_budget_of_zero() -> None:
     finished(cluster)
 
 
-def test_a_controller_that_recreates_elsewhere() -> None:
-    cluster = busy(4)
+@pytest.mark.parametrize("limit", ["evictions", "perNamespace", "perWorkload"])
+def test_a_controller_that_recreates_elsewhere(limit: str) -> None:
+    """Without end, were it not for budgets and cool-downs."""
+    budget = {"evictions": 90, "perWorkload": 90, "perNamespace": 90} | {limit: 6}
+    cluster = busy(4, budget=budget)
     chance = random.Random(4)
     cluster.lands = lambda _, __: f"n{chance.randrange(12)}"
-    cluster.run(3600, step=20)
-    assert 0 < len(cluster.evicted) <= 6 + 6
+    cluster.run(3000, step=20)
+    assert cluster.evicted
+    cluster.check()
     finished(cluster)
 
 

@@ -26,7 +26,7 @@ def rules(ledger: Ledger | None = None, **settings: object) -> Rules:
 
 
 def evicted(seconds_ago: float, owner: str = "web-uid") -> Ledger:
-    return Ledger(evictions=(Eviction(NOW - seconds_ago, "old", "shop", "web", owner),))
+    return Ledger(evictions=(Eviction(NOW - seconds_ago, NOW - seconds_ago, "old", "shop", "web", owner),))
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def evicted(seconds_ago: float, owner: str = "web-uid") -> Ledger:
         pytest.param(
             web("a", "2026-03-04T11:30:00Z"), evicted(1800), Keeper.COOLING, id="came with the eviction"
         ),
-        pytest.param(web("a", "2026-03-04T11:29:59Z"), evicted(1800), None, id="was there before"),
+        pytest.param(web("a", "2026-03-04T11:29:54Z"), evicted(1800), None, id="was there before"),
         pytest.param(web("a", "2026-03-04T11:00:00Z"), evicted(3600), None, id="cooled down"),
         pytest.param(web("a", "2026-03-04T11:45:00Z"), evicted(1800, "x"), None, id="of another controller"),
     ],
@@ -113,9 +113,9 @@ def test_windows(day: int, clock: str, window: MoveWindow, opened: bool) -> None
     ],
 )
 def test_budgets(budget: dict[str, int], why: str) -> None:
-    spent = Ledger(evictions=(Eviction(NOW - 3599, "old", "shop", "web-uid", "x"),))
+    spent = Ledger(evictions=(Eviction(NOW - 3599, NOW - 3599, "old", "shop", "web-uid", "x"),))
     asked = drain(1.0, web("a"))
     told = rules(spent, budget=budget)
     assert told.trouble(asked, Stakes(10.0, 20)) == why
-    free = Ledger(evictions=(Eviction(NOW - 3600, "old", "shop", "web-uid", "x"),))
+    free = Ledger(evictions=(Eviction(NOW - 3600, NOW - 3600, "old", "shop", "web-uid", "x"),))
     assert rules(free, budget=budget).trouble(asked, Stakes(10.0, 20)) == ""

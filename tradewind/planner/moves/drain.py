@@ -15,12 +15,11 @@ from tradewind.cluster.objects import Pod
 from tradewind.planner import gate
 from tradewind.planner.drains import DrainSet, Move
 from tradewind.planner.keepers import belongs_to_node
+from tradewind.planner.moves.ledger import SKEW_SECONDS
 from tradewind.planner.selection import created_at
 
 # Of a StatefulSet's pods; those of a Deployment have another ReplicaSet after a rollout.
 _REVISION = "controller-revision-hash"
-# The API server's clock and ours may differ.
-_SKEW_SECONDS = 5.0
 # Pods that were told to end may take their time; the kubelet's default is half a minute.
 _LEAVE_SECONDS = 600.0
 # Beyond what its moves take, for dry run and reservations.
@@ -164,7 +163,7 @@ def replacement(drain: Drain, each: Moving, pods: Iterable[Pod]) -> Pod | None:
         and pod.uid not in drain.known
         and pod.uid not in others
         and not pod.deleting
-        and created_at(pod) >= int(evicted_at) - _SKEW_SECONDS
+        and created_at(pod) >= int(evicted_at) - SKEW_SECONDS
     ]
     return min(came, key=lambda pod: (pod.created, pod.name), default=None)
 

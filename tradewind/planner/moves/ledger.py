@@ -14,10 +14,13 @@ from tradewind.planner.selection import created_at
 from tradewind.planner.settings import MoveBudget, MoveSettings
 
 HOUR_SECONDS = 3600.0
+# The API server's clock and ours may differ.
+SKEW_SECONDS = 5.0
 
 
 class Eviction(msgspec.Struct, frozen=True):
-    at: float  # seconds since 1970
+    at: float  # seconds since 1970, or later
+    since: float  # or before: both are when it was, where the leader that asked for it lived on
     uid: str
     namespace: str
     workload: str
@@ -48,11 +51,13 @@ class Ledger(msgspec.Struct, frozen=True):
     def cooling(self, pod: Pod, seconds: float, now: float) -> bool:
         """Whether the pod came after an eviction of its controller's: it may be what was moved."""
         owner = pod.owner.uid if pod.owner else ""
-        recent = [each.at for each in self.evictions if each.owner == owner and now - each.at < seconds]
         if owner in {each.owner for each in self.under_way}:
             return True
-        # Times of creation are whole seconds.
-        return any(created_at(pod) >= int(at) for at in recent)
+        return any(
+            created_at(pod) >= int(each.since) - SKEW_SECONDS
+            for each in self.evictions
+            if each.owner == owner and now - each.at < seconds
+        )
 
     def cooling_nodes(self, seconds: float, now: float) -> frozenset[str]:
         return frozenset(name for name, at in self.nodes.items() if now - at < seconds)
@@ -63,14 +68,19 @@ class Ledger(msgspec.Struct, frozen=True):
 
     def ended(self, node: str, evicted: Mapping[str, float], now: float) -> "Ledger":
         """`evicted`: which of what was begun, by UID, and when."""
-        done = [msgspec.structs.replace(e, at=evicted[e.uid]) for e in self.under_way if e.uid in evicted]
+        done = [
+            msgspec.structs.replace(each, at=evicted[each.uid], since=evicted[each.uid])
+            for each in self.under_way
+            if each.uid in evicted
+        ]
         return Ledger(evictions=(*self.evictions, *done), nodes={**self.nodes, node: now})
 
     def abandoned(self, now: float) -> "Ledger":
         """What another leader had begun counts as done, as late as it can have been."""
         if not self.under_way:
             return self
-        return self.ended(self.node, {each.uid: now for each in self.under_way}, now)
+        done = [msgspec.structs.replace(each, at=now) for each in self.under_way]
+        return Ledger(evictions=(*self.evictions, *done), nodes={**self.nodes, self.node: now})
 
     def trimmed(self, settings: MoveSettings, now: float) -> "Ledger":
         """Without what no limit asks for any more."""
@@ -81,4 +91,4 @@ class Ledger(msgspec.Struct, frozen=True):
 
 
 def booking(pod: Pod, at: float) -> Eviction:
-    return Eviction(at, pod.uid, pod.namespace, pod.workload, pod.owner.uid if pod.owner else "")
+    return Eviction(at, at, pod.uid, pod.namespace, pod.workload, pod.owner.uid if pod.owner else "")

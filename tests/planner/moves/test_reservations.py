@@ -1,0 +1,71 @@
+"""Room of moves in flight, as a replica that is asked about other pods counts it."""
+
+from tests.builders import NodeBuilder, PodBuilder, node, offer_of, pod
+from tradewind.cluster.cache import Cache
+from tradewind.planner.moves.reservations import Reservations
+from tradewind.planner.plan_annotation import MOVE, PlanAnnotation
+
+
+def web(name: str, *, until: float | None = 100.0, to: str = "m") -> PodBuilder:
+    built = pod(name).uid(name).owner("ReplicaSet", "web", "web").requests(cpu="1").on("n")
+    return built if until is None else built.annotation(MOVE, PlanAnnotation(to, until).text())
+
+
+STRANGER = pod("stranger").owner("ReplicaSet", "other", "other").build()
+SISTER = pod("sister").owner("ReplicaSet", "web", "web").build()
+
+
+class World:
+    def __init__(self, *nodes: NodeBuilder) -> None:
+        self.now = 50.0
+        self.cache = Cache(offer_of)
+        for each in nodes or (node("n"), node("m")):
+            self.cache.apply_node(each.build())
+        self.reservations = Reservations(self.cache.moving, self.cache.pods, lambda: self.now)
+
+    def apply(self, each: PodBuilder) -> None:
+        self.cache.apply_pod(each.build())
+
+    def taken(self, asking: object = STRANGER) -> list[tuple[str, str]]:
+        if not self.reservations:
+            return []
+        found = self.reservations.against(asking)  # type: ignore[arg-type]
+        return [(each.name, each.node_name) for each in found]
+
+
+def test_the_target_has_less_room_for_others_and_all_of_it_for_the_workload() -> None:
+    world = World()
+    world.apply(web("a"))
+    assert world.taken() == [("a-moved", "m")]
+    assert world.taken(SISTER) == []
+    snapshot = world.cache.snapshot().with_pods(world.reservations.against(STRANGER))
+    row = snapshot.row_of["m"]
+    cpu = snapshot.nodes.resource_rows["cpu"]
+    before = world.cache.snapshot().nodes.columns.free[cpu, row]
+    assert snapshot.nodes.columns.changed[row][cpu] == before - 1000
+
+
+def test_it_ends_with_its_time_the_annotation_or_a_while_after_the_pod() -> None:
+    world = World()
+    world.apply(web("a"))
+    world.now = 100.0
+    assert world.taken() == []
+    world.now = 50.0
+    world.apply(web("a", until=None))
+    assert world.taken() == []
+    world.apply(web("a"))
+    assert world.taken()
+    world.cache.remove_pod("a")
+    assert world.taken() == [("a-moved", "m")]
+    world.now = 60.0
+    assert world.taken() == []
+
+
+def test_what_makes_no_sense_is_ignored() -> None:
+    world = World()
+    world.apply(web("a", until=None).annotation(MOVE, "{"))
+    world.apply(web("b", to="gone"))
+    assert world.taken() == [("b-moved", "gone")]
+    world.cache.snapshot().with_pods(world.reservations.against(STRANGER))
+    world.apply(pod("c").uid("c").annotation(MOVE, PlanAnnotation("m", 100.0).text()))  # on no node
+    assert world.taken() == [("b-moved", "gone")]

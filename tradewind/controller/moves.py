@@ -1,0 +1,94 @@
+"""Moves that pay, live: once a second the leader goes on with a set, or looks for one."""
+
+import logging
+import time
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from tradewind.cluster.cache import Cache
+from tradewind.cluster.objects import Pod
+from tradewind.config.settings import Settings
+from tradewind.controller.metrics import PlanMetrics
+from tradewind.controller.move_hands import MoveHands
+from tradewind.planner.moves.drain import Drain, InFlight, Phase
+from tradewind.planner.moves.mover import Advice, Mover, World
+
+_log = logging.getLogger(__name__)
+
+
+class MoveNote(NamedTuple):
+    """What is said beside a pod."""
+
+    pod: Pod
+    reason: str
+    text: str
+
+
+class Moves:
+    def __init__(self, cache: Cache, settings: Settings, hands: MoveHands, metrics: PlanMetrics) -> None:
+        self._cache = cache
+        self._settings = settings
+        self._hands = hands
+        self._metrics = metrics
+        self._mover = Mover(hands, self._look, settings.policy_of, lambda: settings.planner)
+        self._trouble = ""
+
+    def rest(self) -> None:
+        """Another leads."""
+        self._mover.forget()
+
+    def in_flight(self, waiting: Sequence[Pod]) -> InFlight:
+        return self._mover.in_flight(waiting)
+
+    def run(self) -> list[MoveNote]:
+        """One round, and what is to be said about it."""
+        told = self._mover.run()
+        self._complain(told.trouble)
+        notes: list[MoveNote] = []
+        if told.advice is not None:
+            self._metrics.advised(told.advice)
+            self._hands.publish("\n".join(map(_line, told.advice)))
+            if self._settings.planner.moves.mode == "advise":
+                notes += [note for each in told.advice if not each.trouble for note in _advised(each)]
+        if told.ended is not None:
+            self._metrics.move_sets.labels(told.ended.phase.value).inc()
+            self._cache.notify()  # replacements may go anywhere now
+            notes += _ended(told.ended)
+        self._metrics.moving.set(self._mover.drain is not None)
+        return notes
+
+    def _look(self) -> World:
+        return World(*self._cache.state(), time.time())
+
+    def _complain(self, trouble: str) -> None:
+        if trouble and trouble != self._trouble:
+            _log.warning("no pods are moved: %s", trouble)
+        self._trouble = trouble
+
+
+def _advised(each: Advice) -> Iterator[MoveNote]:
+    node, price = each.chosen.node, each.chosen.price
+    for move in each.chosen.moves:
+        text = (
+            f"Moved to {move.target}, with {len(each.chosen.moves) - 1} others, it would leave {node} empty"
+        )
+        yield MoveNote(move.pod, "MoveAdvised", f"{text}: ${price:.4g}/h less")
+
+
+def _ended(drain: Drain) -> Iterator[MoveNote]:
+    if drain.phase is Phase.DONE:
+        _log.info("node %s is empty: %d pods were moved, $%.4g/h", drain.node, len(drain.moves), drain.price)
+    else:
+        _log.info("emptying node %s was given up: %s", drain.node, drain.reason)
+    for each in drain.moves:
+        if each.placed:
+            text = f"Evicted, and replaced on {each.target}, to empty {drain.node}"
+            yield MoveNote(each.pod, "Moved", text)
+        elif drain.reason:
+            yield MoveNote(each.pod, "MoveGivenUp", f"Emptying {drain.node} was given up: {drain.reason}")
+
+
+def _line(each: Advice) -> str:
+    moves = ", ".join(f"{move.pod} to {move.target}" for move in each.chosen.moves)
+    verdict = f" (not now: {each.trouble})" if each.trouble else ""
+    return f"${each.chosen.price:.4g}/h: empty {each.chosen.node} by moving {moves}{verdict}"
