@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from e2e.conftest import AddNodes, StartPlanner, StartScheduler
 from e2e.objects import Object
 from e2e.tradewind import Tradewind
 
-_MOVES = {"mode": "act", "everySeconds": 1, "minAgeSeconds": 0, "minBalance": 0}
+_MOVES: dict[str, Any] = {"mode": "act", "everySeconds": 1, "minAgeSeconds": 0, "minBalance": 0}
 _MOVE = "tradewind.dev/move"
 _RECORD = f"/api/v1/namespaces/{manifests.NAMESPACE}/configmaps/tradewind-moves"
 _SECONDS = 90.0
@@ -49,7 +50,7 @@ def on_the_dear_node(api: Api, add_nodes: AddNodes, held: str, replicas: int) ->
     return nodes
 
 
-def deployment(name: str, namespace: str, replicas: int, **spec: object) -> Object:
+def deployment(name: str, namespace: str, replicas: int, **spec: Any) -> Object:
     # No kubelet ends a pod here.
     return objects.deployment(name, namespace, replicas=replicas, terminationGracePeriodSeconds=0, **spec)
 

@@ -10,6 +10,7 @@ from prometheus_client import CollectorRegistry
 
 from tests.builders import PodBuilder, node, offer_of, pod
 from tradewind.cluster.cache import Cache
+from tradewind.cluster.objects import Pod
 from tradewind.config.metrics import ConfigMetrics
 from tradewind.config.settings import Settings
 from tradewind.controller.metrics import PlanMetrics
@@ -272,14 +273,15 @@ def test_what_replaces_a_moved_pod_goes_to_its_target_and_room_for_others_like_i
     for name in ("a", "b"):
         cache.apply_node(node(name).cpu(2).price(1).build())
     kept = pod("kept").requests(cpu=2).on("a").build()
-    for target in ("a", "b"):
-        cache.apply_pod(held("x", 2).build())
-        flight = InFlight({pod("x").build().uid: target}, [])
-        planning = Planning(
-            cache, Settings(path, ConfigMetrics()), None, PlanMetrics(), moves=lambda _, found=flight: found
-        )
-        assert placed(planning.decide(news=True)) == {"x": target}
+    cache.apply_pod(held("x", 2).build())
+
+    def chosen(pins: dict[str, str], *taken: Pod) -> dict[str, str]:
+        flight = InFlight(pins, taken)
+        settings = Settings(path, ConfigMetrics())
+        planning = Planning(cache, settings, None, PlanMetrics(), moves=lambda _: flight)
+        return placed(planning.decide(news=True))
+
+    uid = pod("x").build().uid
+    assert [chosen({uid: target}) for target in ("a", "b")] == [{"x": "a"}, {"x": "b"}]
     cache.apply_pod(held("y", 2).build())
-    flight = InFlight({pod("x").build().uid: "b"}, [kept])
-    planning = Planning(cache, Settings(path, ConfigMetrics()), None, PlanMetrics(), moves=lambda _: flight)
-    assert placed(planning.decide(news=True)) == {"x": "b"}
+    assert chosen({uid: "b"}, kept) == {"x": "b"}

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.planner.moves.fake_cluster import FakeCluster
 from tradewind.cluster.objects import Pod
 from tradewind.planner.moves.drain import Phase
+from tradewind.planner.plan_annotation import PlanAnnotation
 
 _QUICK = {
     "everySeconds": 5,
@@ -163,12 +164,12 @@ def test_a_second_look_right_before_the_first_eviction(
     change: Callable[[FakeCluster], object], reason: str
 ) -> None:
     cluster = two_nodes()
-    reserve, done = cluster.reserve, []
+    reserve, done = cluster.reserve, list[object]()
 
-    def changing(pod: Pod, place: object) -> bool:
+    def changing(each: Pod, place: PlanAnnotation) -> bool:
         if not done:
             done.append(change(cluster))
-        return reserve(pod, place)  # type: ignore[arg-type]
+        return reserve(each, place)
 
     cluster.reserve = changing  # type: ignore[method-assign]
     cluster.tick()
