@@ -22,7 +22,7 @@ from e2e.plane import ControlPlane
 from e2e.tradewind import Planner, Tradewind
 from tradewind.market.offers import INTERRUPTION_RATE, PRICE
 
-_NAMESPACE = "churn"
+NAMESPACE = "churn"
 _ZONE = "topology.kubernetes.io/zone"
 _PRIORITIES = {"critical": CRITICAL_PRIORITY, "batch": -10}
 _NOT_FOUND = 404
@@ -35,7 +35,7 @@ def measure(scenario: Scenario, way: Way, seconds: float) -> Account:
             fake.add_nodes(api, [node_object(each, each.name) for each in scenario.nodes])
             for name, value in _PRIORITIES.items():
                 api.create(objects.priority_class(name, value))
-            fake.create_namespace(api, _NAMESPACE, fake.HELD if way.planned else {})
+            fake.create_namespace(api, NAMESPACE, fake.HELD if way.planned else {})
             with _placing(plane, api, way):
                 return _Replay(api, scenario, seconds).run()
         finally:
@@ -118,7 +118,7 @@ class _Replay:
             if stay.ended is not None:
                 return
             stay.ended = self._now()
-        self._delete(f"/api/v1/namespaces/{_NAMESPACE}/pods/{name}")
+        self._delete(f"/api/v1/namespaces/{NAMESPACE}/pods/{name}")
 
     def _vanish(self, kind: str) -> None:
         node = self._name_of[kind]
@@ -128,7 +128,7 @@ class _Replay:
                 self._stays[name].ended, self._stays[name].interrupted = self._now(), True
         self._delete(f"/api/v1/nodes/{node}")
         for name in hit:
-            self._delete(f"/api/v1/namespaces/{_NAMESPACE}/pods/{name}")
+            self._delete(f"/api/v1/namespaces/{NAMESPACE}/pods/{name}")
             self._create(self._stays[name].pod, f"{name}-r")
 
     def _come_back(self, kind: str) -> None:
@@ -146,7 +146,7 @@ class _Replay:
                 raise
 
     def _watch(self) -> None:
-        pods = f"/api/v1/namespaces/{_NAMESPACE}/pods"
+        pods = f"/api/v1/namespaces/{NAMESPACE}/pods"
         for change in self._api.changes(pods, self._seconds):
             if change.object:
                 self._see(change.object, self._now())
@@ -166,7 +166,7 @@ class _Replay:
         self._plan(0.0, partial(self._again, name))
 
     def _again(self, name: str) -> None:
-        self._delete(f"/api/v1/namespaces/{_NAMESPACE}/pods/{name}")
+        self._delete(f"/api/v1/namespaces/{NAMESPACE}/pods/{name}")
         self._create(self._stays[name].pod, f"{name}-r")
 
 
@@ -191,4 +191,4 @@ def pod_object(arrival: Arrival, name: str) -> objects.Object:
         term = {"matchExpressions": [{"key": _ZONE, "operator": "In", "values": [arrival.zone]}]}
         preferred = [{"weight": 100, "preference": term}]
         spec["affinity"] = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}
-    return objects.pod(name, _NAMESPACE, cpu=f"{arrival.cpu_milli}m", memory=str(arrival.memory), **spec)
+    return objects.pod(name, NAMESPACE, cpu=f"{arrival.cpu_milli}m", memory=str(arrival.memory), **spec)

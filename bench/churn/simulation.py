@@ -8,13 +8,15 @@ import heapq
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 import numpy as np
 
 from bench.churn.ledger import Account, Stay, account
-from bench.churn.replay import node_object, pod_object
+from bench.churn.moving import SPEED, Moving
+from bench.churn.replay import NAMESPACE, node_object, pod_object
 from bench.churn.scenario import CRITICAL_PRIORITY, Arrival, Scenario
 from bench.churn.ways import Way
 from scoring.in_tree import in_tree
@@ -45,14 +47,15 @@ Watch = Callable[[Cache, float], None]
 def simulate(
     scenario: Scenario, way: Way, seconds: float, watch: Watch = lambda _cache, _now: None
 ) -> Account:
-    return Simulation(scenario, _placing(way), _WINDOW_SECONDS, watch).run(seconds)
-
-
-def _placing(way: Way) -> Place:
     if way.settings is None:
-        return scored(None)
+        return Simulation(scenario, scored(None), _WINDOW_SECONDS, watch).run(seconds)
     head = {"apiVersion": document.DEFAULT.api_version, "kind": document.DEFAULT.kind}
     settings = document.Document.model_validate({**head, **way.settings})
+    moving = Moving(settings.policies(), settings.planner, NAMESPACE) if way.moved else None
+    return Simulation(scenario, _placing(way, settings), _WINDOW_SECONDS, watch, moving).run(seconds)
+
+
+def _placing(way: Way, settings: document.Document) -> Place:
     policies = settings.policies()
     if way.planned:
         return planned(policies, None, 0.0, settings.planner.rent)
@@ -122,10 +125,15 @@ class Simulation:
         place: Place,
         window_seconds: float,
         watch: Watch = lambda _cache, _now: None,
+        moving: Moving | None = None,
     ) -> None:
-        """Pods that come within a window are placed together at its end; then `watch` may look."""
+        """Pods that come within a window are placed together at its end; then `watch` may look.
+
+        In between `moving` moves others.
+        """
         self._place = place
         self._watch = watch
+        self._moving = moving
         self._window = window_seconds
         self._cache = Cache(Market().offer_of)
         self._nodes = {each.name: each for each in scenario.nodes}
@@ -147,6 +155,7 @@ class Simulation:
         while self._events and self._events[0].at < seconds:
             while self._events[0].at > ends:
                 self._place_waiting(ends)
+                self._move(ends)
                 self._watch(self._cache, ends)
                 ends += self._window
             event = heapq.heappop(self._events)
@@ -162,6 +171,10 @@ class Simulation:
     def _create(self, arrival: Arrival, name: str, now: float) -> None:
         obj = pod_object(arrival, name)
         obj["metadata"]["uid"] = name
+        obj["metadata"]["creationTimestamp"] = datetime.fromtimestamp(now * SPEED, UTC).isoformat()
+        if self._moving:
+            owner = {"kind": "ReplicaSet", "name": arrival.name, "uid": arrival.name, "controller": True}
+            obj["metadata"]["ownerReferences"] = [owner]
         obj["spec"]["priority"] = _PRIORITIES.get(arrival.kind, 0)
         pod = read_pod(msgspec.json.encode(obj))
         self._stays[name] = Stay(pod=arrival, created=now)
@@ -175,6 +188,17 @@ class Simulation:
         for name, node in self._place(self._cache, list(self._waiting.values())).items():
             self._cache.apply_pod(msgspec.structs.replace(self._waiting.pop(name), node_name=node))
             self._stays[name].bound, self._stays[name].node = now, node
+
+    def _move(self, now: float) -> None:
+        for moves in self._moving.run(self._cache, now) if self._moving else ():
+            for pod, target in moves:
+                old = self._stays[pod.uid]
+                old.ended, old.evicted = now, True
+                self._forget(pod.uid)
+                name = f"{pod.uid}-m"
+                self._create(old.pod, name, now)
+                self._cache.apply_pod(msgspec.structs.replace(self._waiting.pop(name), node_name=target))
+                self._stays[name].bound, self._stays[name].node = now, target
 
     def _end(self, name: str, now: float) -> None:
         if self._stays[name].ended is None:

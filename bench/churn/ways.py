@@ -6,6 +6,17 @@ from typing import Any
 
 PRESETS = ("balanced", "cost", "availability")
 
+# For a replay that is an hour, in which a pod lives for a quarter of an hour in the mean, and each is of a
+# workload of its own.
+MOVES = {
+    "mode": "act",
+    "everySeconds": 60,
+    "budget": {"evictions": 100, "perWorkload": 1, "perNamespace": 100},
+    "minAgeSeconds": 60,
+    "move": ["single-replica", "job"],
+    "minDollars": 0.0,
+}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Way:
@@ -13,11 +24,13 @@ class Way:
     settings: Mapping[str, Any] | None = None  # of Tradewind; None: kube-scheduler alone
     guided: bool = False  # the standing plan guides the scores
     planned: bool = False  # pods are held and planned
+    moved: bool = False  # and moved while they run
     weight: int = 10  # of the extender
 
 
 def _presets(name: str, **kinds: bool) -> tuple[Way, ...]:
-    return tuple(Way(name=f"{name}, {each}", settings={"preset": each}, **kinds) for each in PRESETS)
+    more = {"planner": {"moves": MOVES}} if kinds.get("moved") else {}
+    return tuple(Way(name=f"{name}, {each}", settings={"preset": each, **more}, **kinds) for each in PRESETS)
 
 
 WAYS = (
@@ -25,4 +38,5 @@ WAYS = (
     *_presets("scores"),
     *_presets("guide", guided=True),
     *_presets("planned", planned=True),
+    *_presets("planned + moves", planned=True, moved=True),
 )

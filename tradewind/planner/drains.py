@@ -69,10 +69,14 @@ def drains(
     *,
     limits: Limits | None = None,
     unbound: Collection[str] = (),
+    rent: float = 0.0,
 ) -> Drains:
-    """`unbound` are UIDs of pods that are only planned: they go elsewhere without being moved."""
+    """`unbound` are UIDs of pods that are only planned: they go elsewhere without being moved.
+
+    `rent` as `objective` says; 0: no more pods are to come.
+    """
     cluster = _Cluster(snapshot, pods, budgets, limits or Limits(), frozenset(unbound))
-    batch, assignment, at = cluster.batch(policy_of)
+    batch, assignment, at = cluster.batch(policy_of, rent)
     emptying = Emptying(batch.problem, assignment, snapshot.nodes.cluster.table.rows(cluster.open))
     best = max((emptying.run(strategy) for strategy in STRATEGIES), key=lambda found: found.worth)
     names, price = batch.problem.node_names, snapshot.nodes.price
@@ -163,12 +167,16 @@ class _Cluster:
             else:
                 self.empty.append(node.name)
 
-    def batch(self, policy_of: PolicyOf) -> tuple[Batch, Assignment, dict[tuple[int, int], list[Pod]]]:
+    def batch(
+        self, policy_of: PolicyOf, rent: float = 0.0
+    ) -> tuple[Batch, Assignment, dict[tuple[int, int], list[Pod]]]:
         """The pods of open nodes as if they waited, where they are now, and which by class and row."""
         moving = {pod.uid: pod for name in self.open for pod in self._on[name]}
         staying = [pod for pod in self._pods if pod.node_name and pod.uid not in moving]
         waiting = [msgspec.structs.replace(pod, node_name="") for pod in moving.values()]
-        batch = make_batch(self._snapshot.without(moving.values()), [*staying, *waiting], policy_of)
+        batch = make_batch(
+            self._snapshot.without(moving.values()), [*staying, *waiting], policy_of, rent=rent
+        )
         at: dict[tuple[int, int], list[Pod]] = defaultdict(list)
         row_of = self._snapshot.row_of
         for index, group in enumerate(batch.groups):

@@ -15,7 +15,9 @@ def held(pod: Pod) -> bool:
     return bool(pod.gates) and GATES.issuperset(pod.gates)
 
 
-_LABELS = (ANNOTATION_PREFIX + "hold", ANNOTATION_PREFIX + "plan")
+# On a namespace, and its first name.
+LABEL = ANNOTATION_PREFIX + "hold"
+_LABELS = (LABEL, ANNOTATION_PREFIX + "plan")
 _OPT_OUTS = (ANNOTATION_PREFIX + "hold", ANNOTATION_PREFIX + "plan-hold")
 
 

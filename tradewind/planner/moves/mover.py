@@ -140,7 +140,7 @@ class Mover:
         settings, rules = self._settings_of(), self._rules(world)
         snapshot = _with_planned(world)
         limits = rules.limits(settings.schedulers)
-        found = drains(snapshot, world.pods, self._policy_of, budgets, limits=limits)
+        found = drains(snapshot, world.pods, self._policy_of, budgets, limits=limits, rent=settings.rent)
         at_stake = stakes(snapshot, world.pods)
         return [Advice(each, rules.trouble(each, at_stake)) for each in best_first(found, at_stake)]
 
