@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from typing import Any
 
 import msgspec
 
@@ -221,3 +222,31 @@ def test_without_a_threshold_nothing_moves() -> None:
     scheduler.scheduler._looked = 0.0
     asyncio.run(scheduler.settle())
     assert hub.clusters("web") == {"a": 3}
+
+
+class _BusyHub(FakeHub):
+    """Somebody else writes the status first, each time, while `busy`."""
+
+    busy = True
+
+    async def patch(self, path: str, patch: dict[str, Any], content_type: str = "") -> bytes:
+        if self.busy and path.endswith("/status"):
+            self.touch_binding("web")
+        return await super().patch(path, patch, content_type)
+
+
+def test_a_report_that_others_came_before_is_made_later() -> None:
+    hub = _BusyHub()
+    scheduler = FakeScheduler(hub)
+    scheduler.add_site(_summary("a", 1))
+    hub.add_binding("web", 3)
+    scheduler.look()
+    asyncio.run(scheduler.settle())
+    assert hub.clusters("web") == {"a": 3}
+    assert "schedulerObservedGeneration" not in hub.binding("web")["status"]
+    hub.busy = False
+    scheduler.look()
+    asyncio.run(scheduler.settle())
+    body = hub.binding("web")
+    assert body["status"]["schedulerObservedGeneration"] == body["metadata"]["generation"]
+    assert sum(each.replicas for each in hub.ledger("a").promises) == 3

@@ -59,8 +59,11 @@ class BindingWriter:
         }
         await self._writes.patch(_path(binding), {"metadata": metadata})
 
-    async def report(self, binding: Binding, now_is: Metadata, decision: Decision) -> None:
-        """In the status; another's write in between is read again, and its conditions are carried over."""
+    async def report(self, binding: Binding, now_is: Metadata, decision: Decision) -> bool:
+        """In the status; another's write in between is read again, and its conditions are carried over.
+
+        False where others came in between each time: then it is still to be said.
+        """
         for _ in range(_TRIES):
             status = _status(binding, decision, now_is.generation)
             patch = {"metadata": {"resourceVersion": now_is.resource_version}, "status": status}
@@ -69,10 +72,11 @@ class BindingWriter:
             except ConflictError:
                 binding = await self.read(binding)
                 if binding.generation != now_is.generation:
-                    return  # whoever changed it has asked for a new decision
+                    return True  # whoever changed it has asked for a new decision
                 now_is = binding.object.metadata
             else:
-                return
+                return True
+        return False
 
 
 def _path(binding: Binding) -> str:

@@ -227,7 +227,8 @@ class FleetScheduler:
             raise
         self._note_moved(binding, request, decision)
         self._attempted[key] = metadata.generation
-        await self._writer.report(binding, metadata, decision)
+        if not await self._writer.report(binding, metadata, decision):
+            del self._attempted[key]  # the next change of the binding brings it up again
         await self._claims.leave(binding, decision)
         return "placed"
 
