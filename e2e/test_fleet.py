@@ -148,8 +148,8 @@ def _condition(fleet: Fleet, name: str) -> Object:
 def _observed(fleet: Fleet, name: str) -> bool:
     """Our word that this is the answer; pods may run before it is written."""
     binding = _binding(fleet, name)
-    said: int = binding["status"].get("schedulerObservedGeneration", 0)
-    return said == binding["metadata"]["generation"]
+    said = binding.get("status", {}).get("schedulerObservedGeneration", 0)
+    return bool(said == binding["metadata"]["generation"])
 
 
 def _eventually(holds: Callable[[], bool], what: str, seconds: float = _SECONDS) -> None:
