@@ -34,14 +34,17 @@ class Moves:
         self._trouble = ""
 
     def rest(self) -> None:
-        """Another leads."""
+        """Another leads, or nobody may."""
         self._mover.forget()
 
     def in_flight(self, waiting: Sequence[Pod]) -> InFlight:
         return self._mover.in_flight(waiting)
 
     def run(self) -> list[MoveNote]:
-        """One round, and what is to be said about it."""
+        """One round, and what is to be said about it; in the shadow nothing is moved or advised."""
+        if self._settings.shadow:
+            self.rest()
+            return []
         told = self._mover.run()
         self._complain(told.trouble)
         notes: list[MoveNote] = []
