@@ -148,7 +148,9 @@ def test_a_guide_appears_and_moves_a_placement_with_nothing_held(
 def test_a_change_of_the_leader_keeps_the_guide(
     api: Api, replicas: Replicas, start_planner: StartPlanner, add_nodes: AddNodes
 ) -> None:
-    leader, follower = start_planner(_PLANNER), start_planner(_PLANNER)
+    # A guide lives for 90 s: longer than the next leader takes to load the solvers, on a busy machine too.
+    settings = {**_PLANNER, "planner": {"schedulers": [], "standing": {"seconds": 30}}}
+    leader, follower = start_planner(settings), start_planner(settings)
     replicas.wait_following(following=True)
     leader.kill()
     follower.wait_leading()
