@@ -14,6 +14,7 @@ from e2e.objects import Object
 from e2e.outcomes import NotSeenError
 from e2e.tradewind import Service
 from tradewind.cli.main import main
+from tradewind.fleet.summary import read_summary
 
 _SECONDS = 60.0
 _MANIFEST = Path(__file__).parents[1] / "manifests" / "fleet" / "hub.yaml"
@@ -189,10 +190,16 @@ def test_says_why_there_is_no_place(
     said = "0/2 sites are available: 2 site(s) had no node that fits a replica"
     _eventually(lambda: _condition(fleet, name).get("message") == said, "no reason was given")
     assert _clusters(fleet, name) == {}
-    main(["explain", "--binding", f"default/{name}-deployment", "--kubeconfig", str(fleet.hub.kubeconfig)])
-    told = capsys.readouterr().out
-    assert f"It has no place: {said}." in told
-    assert "2 had no node that fits a replica (feasible_nodes): cheap, dear" in told
+
+    def explained() -> bool:
+        main(
+            ["explain", "--binding", f"default/{name}-deployment", "--kubeconfig", str(fleet.hub.kubeconfig)]
+        )
+        told = capsys.readouterr().out
+        rejected = "2 had no node that fits a replica (feasible_nodes): cheap, dear"
+        return f"It has no place: {said}." in told and rejected in told
+
+    _eventually(explained, "explain says something else")
 
 
 def _scale(fleet: Fleet, name: str, replicas: int) -> None:
@@ -232,6 +239,14 @@ def _reprice(fleet: Fleet, **prices: float) -> None:
                 f"/api/v1/nodes/{node['metadata']['name']}",
                 {"metadata": {"annotations": {objects.PRICE: str(price)}}},
             )
+    for name, price in prices.items():
+        _eventually(lambda name=name, price=price: _published(fleet, name) == {price}, "no new summary")  # type: ignore[misc]
+
+
+def _published(fleet: Fleet, site: str) -> set[float | None]:
+    """The prices that the hub has been told."""
+    note = fleet.hub.api.read(f"/api/v1/namespaces/tradewind-system/configmaps/site-{site}")
+    return {kind.price for kind in read_summary(note["data"]["summary"], site).kinds}
 
 
 def test_prices_that_swap_move_it_after_a_while_and_nothing_is_missing_meanwhile(
