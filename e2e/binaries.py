@@ -1,7 +1,7 @@
 """The control plane's programs: found, or built once from pinned sources and kept in a cache directory.
 
 `python -m e2e.binaries` does only that, so that a first build shows its progress before any test starts.
-TRADEWIND_CONTROLPLANE_CACHE names another directory for these programs alone: CI keeps nothing else.
+TRADEWIND_CONTROLPLANE_CACHE names another directory for these and for Karmada's: CI keeps nothing else.
 TRADEWIND_KUBERNETES asks for another minor version than the newest: one of those pinned below `controlplane`.
 """
 
@@ -111,7 +111,7 @@ def cache_directory() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tradewind"
 
 
-def _controlplane_cache() -> Path:
+def controlplane_cache() -> Path:
     return Path(os.environ.get("TRADEWIND_CONTROLPLANE_CACHE") or cache_directory())
 
 
@@ -120,7 +120,7 @@ def _built_directory() -> Path:
     sources = hashlib.sha256(pinned).hexdigest()[:12]
     machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
     name = f"controlplane-{kubernetes()}-{platform.system().lower()}-{machine}-{sources}"
-    return _controlplane_cache() / name
+    return controlplane_cache() / name
 
 
 def _from_cache() -> Binaries | None:

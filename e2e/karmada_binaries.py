@@ -13,7 +13,7 @@ from pathlib import Path
 
 from e2e import toolchain
 from e2e.binaries import SOURCES as CONTROLPLANE
-from e2e.binaries import cache_directory, least_go, lock
+from e2e.binaries import cache_directory, controlplane_cache, least_go, lock
 
 SOURCES = Path(__file__).parent / "karmada"
 MODULE = "github.com/karmada-io/karmada"
@@ -24,7 +24,7 @@ PROGRAMS = ("aggregated-apiserver", "controller-manager", "scheduler", "webhook"
 def find() -> Path:
     """The directory of the programs, built if need be."""
     pinned = b"".join((SOURCES / file).read_bytes() for file in ("go.mod", "go.sum"))
-    target = cache_directory() / f"karmada-{VERSION}-{hashlib.sha256(pinned).hexdigest()[:12]}"
+    target = controlplane_cache() / f"karmada-{VERSION}-{hashlib.sha256(pinned).hexdigest()[:12]}"
     with lock(target.with_name(f"{target.name}.lock")):
         for program in PROGRAMS:
             if not os.access(target / program, os.X_OK):
