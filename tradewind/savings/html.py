@@ -11,12 +11,14 @@ from tradewind.savings.bill import Bill, Money
 from tradewind.savings.forecast import Forecast
 from tradewind.savings.maps import STEPS, svg, tiles
 from tradewind.savings.words import Words, monthly, some
+from tradewind.savings.workloads import Part, division
 
 STYLE = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
 _HASH = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
 POLICY = f"default-src 'none'; style-src 'sha256-{_HASH}'; base-uri 'none'; form-action 'none'"
 _MAX_SETS = 200
 _FEW = 10  # drain sets that fit on a screen
+_TOP = 10  # workloads
 _BAR = 1000
 
 
@@ -29,6 +31,7 @@ def content(told: Forecast) -> str:
             _maps(told, words),
             _bill(told, words),
             _moves(told, words),
+            _workloads(told, words),
             f"<footer>{''.join(f'<p>{escape(line)}</p>' for line in words.sources())}</footer>",
         ]
     )
@@ -175,6 +178,31 @@ def _moves(told: Forecast, words: Words) -> str:
         "</summary><table><thead><tr><th>Node</th>"
         '<th class="money">Price</th><th>Its pods go to</th></tr></thead>'
         f"<tbody>{rows}</tbody></table>{rest}</details></section>"
+    )
+
+
+def _workloads(told: Forecast, words: Words) -> str:
+    found = division(told, _TOP)
+    if found is None or not told.now.nodes:
+        return ""
+    whole = Part(name="the bill")
+    for part in found.parts:
+        whole.merge(part)
+    rows = "".join(
+        f'<tr><td>{escape(each.name)}</td><td class="money wide">{each.pods or ""}</td>'
+        f'<td class="money">{words.amount(each.hourly)}</td>'
+        f'<td class="money wide">{words.amount(each.estimated)}</td>'
+        f'<td class="money">{words.amount(each.leaving)}</td></tr>'
+        for each in (*found.parts, whole)
+    )
+    return (
+        "<section><h2>What costs most</h2>"
+        "<p>The price of each node, divided among its pods by the largest share of any resource that each "
+        f"requests{escape(words.caveat(told.now))}. {escape(str(told.coverage))} The last column is the part "
+        "of it on nodes that can go: where the saving comes from.</p>"
+        '<table><thead><tr><th>Workload</th><th class="money wide">Pods</th><th class="money">Cost</th>'
+        '<th class="money wide">Estimated</th><th class="money">Can be saved</th></tr></thead>'
+        f"<tbody>{rows}</tbody></table></section>"
     )
 
 
