@@ -4,7 +4,7 @@ import json
 import time
 from typing import Any
 
-from tradewind.cluster.guide import KEY, VERSION, Guide, GuidedKind, Role, encode
+from tradewind.cluster.guide import JOURNAL_KEY, KEY, VERSION, Guide, GuidedKind, Role, encode
 
 
 def guide(*, drain: str = "b", age: float = 0.0, lives: float = 45.0, bid: float = 0.00002) -> Guide:
@@ -17,12 +17,12 @@ def guide(*, drain: str = "b", age: float = 0.0, lives: float = 45.0, bid: float
     return Guide(version=VERSION, solved_at=solved, until=solved + lives, kinds=[kind])
 
 
-def published(text: str | Guide, version: str = "1") -> bytes:
+def published(text: str | Guide, version: str = "1", journal: str | None = None) -> bytes:
     """A ConfigMap that says so."""
     said = encode(text) if isinstance(text, Guide) else text
     obj: dict[str, Any] = {
         "kind": "ConfigMap",
         "metadata": {"name": "tradewind-guide", "namespace": "here", "resourceVersion": version},
-        "data": {KEY: said},
+        "data": {KEY: said} | ({} if journal is None else {JOURNAL_KEY: journal}),
     }
     return json.dumps(obj).encode()

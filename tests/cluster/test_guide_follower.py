@@ -43,8 +43,11 @@ class _Replica:
         self.follower = GuideFollower(self.cache, GuideMetrics(self.registry))
         self.resource = self.follower.resource("here")
 
-    def sees(self, text: str | Guide) -> None:
-        self.resource.apply(self.resource.read(msgspec.Raw(published(text))))
+    def sees(self, text: str | Guide, journal: str | None = None) -> None:
+        self.resource.apply(self.resource.read(msgspec.Raw(published(text, journal=journal))))
+
+    def journal(self) -> str | None:
+        return self.follower.journal
 
     def followed(self) -> Guide | None:
         found = self.cache.snapshot().nodes.cluster.guide
@@ -156,3 +159,16 @@ def test_a_leader_whose_clock_is_ahead_is_not_followed_for_longer(replica: _Repl
 def test_only_this_object_is_asked_for(replica: _Replica) -> None:
     assert replica.resource.path == "/api/v1/namespaces/here/configmaps"
     assert replica.resource.selection == {"field_selector": "metadata.name=tradewind-guide"}
+
+
+def test_the_journal_is_kept_whatever_becomes_of_the_guide(replica: _Replica) -> None:
+    assert replica.journal() is None
+    replica.sees(guide(), "batches")
+    replica.sees("no guide", "more batches")
+    assert replica.followed() is None
+    assert replica.journal() == "more batches"
+    replica.sees(guide())
+    assert replica.journal() is None, "of a planner that writes none"
+    replica.sees(guide(), "batches")
+    replica.resource.remove(CONFIG_MAP)
+    assert replica.journal() is None

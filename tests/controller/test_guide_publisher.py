@@ -6,9 +6,11 @@ from prometheus_client import CollectorRegistry
 from tests.config_maps import ConfigMaps
 from tests.guides import guide
 from tradewind.cluster import guide as guides
-from tradewind.cluster.guide import KEY, Role, decode
+from tradewind.cluster.guide import JOURNAL_KEY, KEY, Role, decode
 from tradewind.controller.guide_publisher import GuidePublisher
 from tradewind.controller.metrics import StandingMetrics
+from tradewind.planner import journal
+from tradewind.planner.journal import BatchNote, Journal
 
 
 class _Leader:
@@ -16,7 +18,22 @@ class _Leader:
         self.leads = True
         self._registry = CollectorRegistry()
         metrics = StandingMetrics(self._registry)
-        self.publisher = GuidePublisher(maps.client(), "here", metrics, lambda: self.leads)
+        self.journal = Journal()
+        self.publisher = GuidePublisher(maps.client(), "here", metrics, lambda: self.leads, self.journal)
+
+    def plans(self, at: float) -> None:
+        note = BatchNote(
+            at=at,
+            placed=3,
+            unplaced=1,
+            waves=2,
+            engine="greedy",
+            seconds=0.1,
+            in_flight=0,
+            cost=2.0,
+            bound=1.0,
+        )
+        self.journal.add(note, priced=True)
 
     def outcome(self, outcome: str) -> float | None:
         return self._registry.get_sample_value("tradewind_guide_writes_total", {"outcome": outcome})
@@ -109,3 +126,30 @@ def test_a_guide_that_is_too_large_is_not_written(
     leader.publisher.publish(guide())
     assert maps.data is None
     assert leader.outcome("too large") == 1
+
+
+def _batches(maps: ConfigMaps) -> list[float]:
+    assert maps.data is not None
+    return [each.at for each in journal.decode(maps.data[JOURNAL_KEY]).batches]
+
+
+def test_the_journal_travels_with_the_guide_and_seldom_alone(maps: ConfigMaps, leader: _Leader) -> None:
+    leader.publisher.publish(guide(age=40, lives=3600))
+    assert _batches(maps) == []
+    leader.plans(1.0)
+    leader.publisher.publish(guide(age=35, lives=3600))
+    assert (_batches(maps), maps.version) == ([], 1), "not for the journal alone, so soon"
+    leader.publisher.publish(guide(age=20, lives=3600))
+    assert (_batches(maps), maps.version) == ([1.0], 2)
+    leader.publisher.publish(guide(age=0, lives=3600))
+    assert maps.version == 2, "it says the same"
+
+
+def test_the_next_leader_goes_on_with_the_journal(maps: ConfigMaps, leader: _Leader) -> None:
+    leader.plans(1.0)
+    leader.publisher.publish(guide(age=20))
+    follower = _Leader(maps)
+    follower.plans(2.0)
+    follower.publisher.needed()
+    follower.publisher.publish(guide(drain="a"))
+    assert _batches(maps) == [1.0, 2.0]

@@ -20,6 +20,8 @@ VERSION = 1
 # The ConfigMap in which it travels, and the key of its data.
 CONFIG_MAP = "tradewind-guide"
 KEY = "guide"
+# Beside it, the newest batches of the planner that wrote it, for people.
+JOURNAL_KEY = "batches"
 # Compressed; a ConfigMap holds a mebibyte. Beyond it a guide is not read, however small it is packed.
 MAX_BYTES = 512 * 1024
 _MAX_UNPACKED_BYTES = 32 * 1024 * 1024

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import msgspec
 
 from tradewind.cluster.cache import Cache
-from tradewind.cluster.guide import CONFIG_MAP, KEY, Guide, GuideError, GuideVersionError, decode
+from tradewind.cluster.guide import CONFIG_MAP, JOURNAL_KEY, KEY, Guide, GuideError, GuideVersionError, decode
 from tradewind.cluster.metrics import GuideMetrics
 from tradewind.errors import UnreadableObjectError
 from tradewind.kube.objects import UNREADABLE, Identity
@@ -32,6 +32,7 @@ class _Object(msgspec.Struct):
 class _Published(NamedTuple):
     name: str
     text: str
+    journal: str | None
 
 
 _decoder = msgspec.json.Decoder(_Object)
@@ -45,6 +46,7 @@ class GuideFollower:
         self._metrics = metrics
         self._lock = threading.Lock()
         self._guide: Guide | None = None
+        self.journal: str | None = None  # as published; however old, and whoever can read it
         self._until = 0.0  # of time.monotonic: no other clock is trusted alone
         metrics.age.set_function(self._age_seconds)
 
@@ -75,6 +77,7 @@ class GuideFollower:
 
     def _apply(self, published: _Published) -> None:
         with self._lock:
+            self.journal = published.journal
             try:
                 guide = decode(published.text)
             except GuideVersionError as error:
@@ -96,6 +99,7 @@ class GuideFollower:
 
     def _remove(self, _name: str) -> None:
         with self._lock:
+            self.journal = None
             if self._guide is not None:
                 self._refuse("deleted", f"ConfigMap {CONFIG_MAP} was deleted")
 
@@ -120,7 +124,8 @@ class GuideFollower:
 
 
 def _made(obj: _Object) -> _Published:
-    return _Published(obj.metadata.name or "", (obj.data or {}).get(KEY, ""))
+    data = obj.data or {}
+    return _Published(obj.metadata.name or "", data.get(KEY, ""), data.get(JOURNAL_KEY))
 
 
 def _read(data: msgspec.Raw) -> _Published:

@@ -1,35 +1,48 @@
 """The guide as an object of the cluster: read before each write, so that whatever became of it is mended.
 
-Written only if it would say something else, or before it gets too old to be followed.
+Written only if it would say something else, or before it gets too old to be followed. The journal of the
+batches travels with it.
 """
 
 import logging
 import time
 from collections.abc import Callable
 
-from tradewind.cluster.guide import CONFIG_MAP, KEY, Guide, GuideError, decode, encode
+from tradewind.cluster.guide import CONFIG_MAP, JOURNAL_KEY, KEY, Guide, GuideError, decode, encode
 from tradewind.controller.metrics import StandingMetrics
 from tradewind.errors import ApiError, ConflictError
 from tradewind.kube.client import Client
 from tradewind.kube.config_map import ConfigMap
+from tradewind.planner.journal import Journal
+
+# Beyond what the guide needs, so long passes between two writes for the journal.
+_JOURNAL_SECONDS = 10.0
 
 _log = logging.getLogger(__name__)
 
 
 class GuidePublisher:
     def __init__(
-        self, client: Client, namespace: str, metrics: StandingMetrics, permitted: Callable[[], bool]
+        self,
+        client: Client,
+        namespace: str,
+        metrics: StandingMetrics,
+        permitted: Callable[[], bool],
+        journal: Journal | None = None,
     ) -> None:
         """`permitted` is asked right before each write."""
         self._config_map = ConfigMap(client, namespace, CONFIG_MAP)
         self._metrics = metrics
         self._permitted = permitted
+        self._journal = journal or Journal()
+        self._written = ""  # what the object says of the journal
         self._trouble = ""
 
     def needed(self) -> frozenset[str]:
         """The nodes that the published guide needs; none where there is no such guide."""
         try:
             published = self._read()
+            self._journal.resume(self._written)
         except ApiError as error:
             _log.warning("the standing plan begins without the guide of before: %s", error)
             return frozenset()
@@ -45,6 +58,7 @@ class GuidePublisher:
     def _read(self) -> Guide | None:
         """What is published, if it can be read and is not too old."""
         data = self._config_map.read()
+        self._written = (data or {}).get(JOURNAL_KEY, "")
         if data is None:
             return None
         try:
@@ -54,15 +68,20 @@ class GuidePublisher:
             return None
         return guide if time.time() < guide.until else None
 
+    def _due(self, published: Guide, guide: Guide, journal: str) -> bool:
+        waited = guide.solved_at - published.solved_at >= _JOURNAL_SECONDS
+        return not _lasts(published, guide) or (waited and journal != self._written)
+
     def _publish(self, guide: Guide) -> tuple[str, str]:
         """What became of it, and why not."""
         try:
             published = self._read()
-            if published is not None and _lasts(published, guide):
+            journal = self._journal.encoded()
+            if published is not None and not self._due(published, guide, journal):
                 return "unchanged", ""
             if not self._permitted():
                 return "refused", "another leads"
-            self._config_map.write({KEY: encode(guide)})
+            self._config_map.write({KEY: encode(guide), JOURNAL_KEY: journal})
         except GuideError as error:
             return "too large", str(error)
         except ConflictError as error:

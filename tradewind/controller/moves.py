@@ -10,6 +10,7 @@ from tradewind.cluster.objects import Pod
 from tradewind.config.settings import Settings
 from tradewind.controller.metrics import PlanMetrics
 from tradewind.controller.move_hands import MoveHands
+from tradewind.planner.journal import Emptying
 from tradewind.planner.moves.drain import Drain, InFlight, Phase
 from tradewind.planner.moves.mover import Advice, Mover, World
 
@@ -39,6 +40,12 @@ class Moves:
 
     def in_flight(self, waiting: Sequence[Pod]) -> InFlight:
         return self._mover.in_flight(waiting)
+
+    def emptying(self) -> Emptying | None:
+        drain = self._mover.drain
+        if drain is None:
+            return None
+        return Emptying(drain.node, len(drain.moves), sum(bool(each.placed) for each in drain.moves))
 
     def run(self) -> list[MoveNote]:
         """One round, and what is to be said about it; in the shadow nothing is moved or advised."""

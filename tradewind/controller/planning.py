@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import msgspec
+import numpy as np
 
 from tradewind.cluster.cache import Cache
 from tradewind.cluster.hints import NODE
@@ -18,6 +19,7 @@ from tradewind.cluster.objects import Pod
 from tradewind.config.settings import Settings
 from tradewind.controller.metrics import PlanMetrics
 from tradewind.planner import gate, plan_annotation, selection
+from tradewind.planner.journal import Journal, note
 from tradewind.planner.moves.drain import InFlight
 from tradewind.planner.plan_annotation import PlanAnnotation
 from tradewind.planner.planner import PlanResult, plan
@@ -104,12 +106,14 @@ class Planning:
         *,
         ready: Callable[[Pod], bool] = lambda _: True,
         moves: Callable[[Sequence[Pod]], InFlight] = lambda _: InFlight(),
+        journal: Journal | None = None,
     ) -> None:
         """`pools` are nodes that could be added, those of the settings if nobody knows of others.
 
         A pod that is not `ready` is not planned for a moment: the size of its gang is being looked up.
         `moves` says of the pods that wait which of them replace what was moved, and where room is kept.
         """
+        self._journal = journal or Journal()
         self._ready = ready
         self._moves = moves
         self._cache = cache
@@ -195,6 +199,10 @@ class Planning:
             self._patience.record(found=not result.plan.unplaced)
         seconds = time.monotonic() - started
         self._metrics.planned(result, seconds)
+        self._journal.add(
+            note(result, at=this.now, seconds=seconds, in_flight=moving),
+            priced=not np.isnan(result.batch.snapshot.nodes.price).all(),
+        )
         _log.info(
             "planned %d of %d pods in %d waves by %s in %.2f s; %d more are in flight",
             len(result.plan.placements),

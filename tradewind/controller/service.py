@@ -30,6 +30,7 @@ from tradewind.controller.standing import Standing
 from tradewind.kube.client import Client
 from tradewind.kube.leader import Leader
 from tradewind.kube.writes import ApiWrites
+from tradewind.planner.journal import Journal
 from tradewind.planner.standing.worker import StandingWorker
 from tradewind.planner.worker import Worker
 from tradewind.runtime import identity
@@ -85,6 +86,7 @@ class PlannerService:
         self._company = Company(parts.cache, client, parts.settings, evictions)
         hands = MoveHands(client, parts.namespace, self._metrics, lambda: self._leader.leading)
         self._moves = Moves(parts.cache, parts.settings, hands, self._metrics)
+        self._journal = Journal()
         self._planning = Planning(
             parts.cache,
             parts.settings,
@@ -93,6 +95,7 @@ class PlannerService:
             parts.pools,
             ready=self._company.sizes.ready,
             moves=self._moves.in_flight,
+            journal=self._journal,
         )
         self._leader = self._new_leader()
         self._took = 0.0  # seconds of CPU time in this process, for the newest plan
@@ -172,7 +175,9 @@ class PlannerService:
         """The whole cluster is looked at beside the batches, in a process of its own."""
         parts, leader = self._parts, self._leader
         metrics = StandingMetrics(parts.registry)
-        publisher = GuidePublisher(Client(self._api), parts.namespace, metrics, lambda: leader.leading)
+        publisher = GuidePublisher(
+            Client(self._api), parts.namespace, metrics, lambda: leader.leading, self._journal
+        )
         standing = Standing(parts.cache, parts.settings, StandingWorker(), publisher, metrics)
         try:
             while True:
@@ -202,6 +207,7 @@ class PlannerService:
                     self._moves.rest()
                 elif self._parts.synced and not self._parts.stale:
                     await events.moves(await asyncio.to_thread(self._moves.run))
+                self._journal.empty(self._moves.emptying())
             except Exception:  # noqa: BLE001  any defect at all: the next round may do better
                 _log.exception("moving pods failed; retrying")
 

@@ -9,6 +9,7 @@ from markupsafe import Markup
 from tradewind.explain.evaluation import evaluate_in
 from tradewind.explain.explanation import Explanation
 from tradewind.explain.origins import with_origins
+from tradewind.page.batches import batches_view
 from tradewind.page.decided import Decided
 from tradewind.page.map import GROUPINGS, node_map
 from tradewind.page.money import Savings
@@ -77,9 +78,16 @@ class Page:
         return self._render("pending.html", seconds=5, waiting=found, most=MOST_SHOWN)
 
     def plan(self) -> str:
-        view = planner_view(self._parts.cache.all_pods())
+        parts = self._parts
+        snapshot, pods = parts.cache.state()
+        batches = batches_view(parts.journal, guided=snapshot.nodes.cluster.guide is not None)
         return self._render(
-            "plan.html", seconds=5, view=view, namespace=self._parts.namespace, most=MOST_SHOWN
+            "plan.html",
+            seconds=5,
+            view=planner_view(pods),
+            batches=batches,
+            namespace=parts.namespace,
+            most=MOST_SHOWN,
         )
 
     async def savings(self) -> str:

@@ -68,6 +68,7 @@ class Assembly:
         self.feed = MarketFeed(self.market, self.cache, self.settings.market, self.market_metrics)
         self._source = source
         self._pools: _Pools | None = None
+        self._guide_follower: GuideFollower | None = None
         source.attach(self.cache, self.settings.stale_seconds)
         self._freshness = Freshness(source.watches, self.settings.stale_seconds)
 
@@ -167,7 +168,7 @@ class Assembly:
         """Of a live cluster. One from a file has none: nobody solves there, and scores do without."""
         if self._source.api is None:
             return
-        follower = GuideFollower(self.cache, GuideMetrics(self.registry))
+        follower = self._guide_follower = GuideFollower(self.cache, GuideMetrics(self.registry))
         reflector = Reflector(self._source.api, [follower.resource(self.namespace)])
         reflector.start()
         try:
@@ -176,6 +177,11 @@ class Assembly:
                 await attempt(follower.check)
         finally:
             reflector.stop()
+
+    @property
+    def journal(self) -> str | None:
+        """Of the leading planner's batches, as it came with the guide."""
+        return self._guide_follower.journal if self._guide_follower else None
 
     def site_publisher(self, hub_kubeconfig: Path, namespace: str) -> SitePublisher:
         return publisher(self.cache, hub_kubeconfig, namespace, lambda: self.settings.fleet.site)
