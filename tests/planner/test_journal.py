@@ -91,6 +91,8 @@ def test_a_batch_is_told_of_as_it_was(tmp_path: Path) -> None:
     found = planned(tmp_path / "c.yaml", [1.0, 2.0], 1, [3, 4, 4])
     assert (found.placed, found.unplaced, found.engine) == (2, 1, "greedy")
     assert (found.cost, found.bound) == (3.0, 3.0)
+    small = planned(tmp_path / "c.yaml", [1.0, 0.5], 0, [1])
+    assert small.bound == 0.5, "a part of a node cannot be had"
 
 
 @settings(max_examples=40, deadline=None)

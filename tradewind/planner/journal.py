@@ -124,7 +124,8 @@ def note(result: PlanResult, *, at: float, seconds: float, in_flight: int) -> Ba
 def bound(problem: Problem, counts: Sequence[int]) -> float:
     """Dollars an hour of all nodes in use, from one resource at a time: nobody waits for it.
 
-    What the nodes in use have no room for needs others, and none sells a unit for less than the cheapest.
+    What the nodes in use have no room for needs another at least, and none sells a unit for less than the
+    cheapest.
     """
     kept = float(problem.price[problem.in_use].sum())
     if not any(counts) or problem.in_use.all():
@@ -138,8 +139,11 @@ def bound(problem: Problem, counts: Sequence[int]) -> float:
     other = room[:, ~problem.in_use]
     price = np.broadcast_to(problem.price[~problem.in_use], other.shape)
     unit = np.divide(price, other, out=np.full(other.shape, np.inf), where=other > 0).min(axis=1)
-    worth = np.where((missing > 0) & np.isfinite(unit), missing * np.where(np.isfinite(unit), unit, 0.0), 0.0)
-    return kept + float(worth.max(initial=0.0))
+    if not missing.any():
+        return kept
+    sold = (missing > 0) & np.isfinite(unit)
+    parts = float((missing[sold] * unit[sold]).max(initial=0.0))
+    return kept + max(parts, float(problem.price[~problem.in_use].min()))
 
 
 def _sane(each: BatchNote) -> bool:
