@@ -15,6 +15,8 @@ from extender.direct import DirectProtocol
 from extender.metrics import ExtenderMetrics
 from extender.tls import Certificates, RotatingTls
 from extender.verbs import Verbs
+from tradewind.cluster.reflector import Reflector
+from tradewind.cluster.starts import StartWatch
 from tradewind.explain.decisions import Decisions
 from tradewind.kube.client import Client
 from tradewind.kube.leader import Leader
@@ -180,20 +182,25 @@ class Service:
         """A candidate for the one that learns, until the end of what is done with it; then it gives up."""
         parts = self._parts
         leader = Leader(parts.api("--learn"), parts.namespace, LEASE, identity.identity())
+        starts = StartWatch(parts.cache)
+        reflector = Reflector(parts.api("--learn"), starts.resources())
         learning = MarketLearning(
             parts.market,
             parts.cache,
             parts.market_memory("--learn"),
             parts.market_metrics,
             interrupted=interrupted_by_events(Client(parts.api("--learn"))),
+            starts=starts.take,
             offer=self._parts.feed.offer,
             leading=lambda: leader.leading,
         )
         leader.start()
+        reflector.start()
         try:
             yield learning
             await attempt(learning.save)
         finally:
+            await attempt(reflector.stop)
             await attempt(leader.stop)
 
     async def _run(self) -> None:

@@ -22,6 +22,7 @@ from scoring.filters.xor import Xor
 from scoring.rules import Filter, Scorer
 from scoring.scorers.equivalence import Equivalence
 from scoring.scorers.guide import GuideScore
+from scoring.scorers.history import History
 from scoring.scorers.price import Price
 from scoring.scorers.resource_fit import ResourceFit
 from scoring.scorers.stability import Stability
@@ -63,4 +64,5 @@ SCORERS: tuple[WeightedScorer, ...] = (
     WeightedScorer("zeta", WorkloadPriority, 1.0),
     WeightedScorer("eta", Equivalence, 0.5),
     WeightedScorer("theta", GuideScore, 3.0),
+    WeightedScorer("iota", History, 0.0),
 )

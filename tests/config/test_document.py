@@ -9,7 +9,7 @@ from tradewind.config import document as config
 from tradewind.config.classes import CLASS
 from tradewind.errors import ConfigurationError
 
-_LETTERS = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta"]
+_LETTERS = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota"]
 _DEFAULTS = {
     "resource_fit": 1.0,
     "disk_type": 1.0,
@@ -19,6 +19,7 @@ _DEFAULTS = {
     "workload_priority": 1.0,
     "equivalence": 0.5,
     "guide": 3.0,
+    "history": 0.0,
 }
 _HEAD = "apiVersion: tradewind.dev/v1alpha1\nkind: TradewindConfiguration\n"
 

@@ -1,6 +1,7 @@
 """Learning and remembering against an API of one ConfigMap, with its versions and conflicts."""
 
 import json
+from collections.abc import Mapping
 from typing import Any, ClassVar, cast
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from tests.builders import NodeBuilder, node
 from tests.config_maps import ConfigMaps
 from tradewind.cluster.cache import Cache
+from tradewind.cluster.starts import Outcome
 from tradewind.errors import ApiError
 from tradewind.market import karpenter as market_karpenter
 from tradewind.market import learning as market_learning
@@ -59,12 +61,14 @@ class Replica:
         self.metrics = MarketMetrics()
         memory = MarketMemory(self.maps, "here", self.metrics)
         self.events: set[str] = set()  # nodes of which Karpenter says that they are interrupted
+        self.starts: list[Outcome] = []
         self.learning = MarketLearning(
             self.market,
             self.cache,
             memory,
             self.metrics,
             interrupted=lambda: set(self.events),
+            starts=self._take_starts,
             offer=lambda: None,
             leading=lambda: self.leads,
         )
@@ -74,6 +78,13 @@ class Replica:
         for _ in range(int(hours * 4)):
             self.clock.now += 900
             self.learning.run()
+
+    def _take_starts(self) -> list[Outcome]:
+        taken, self.starts = self.starts, []
+        return taken
+
+    def troubles(self) -> Mapping[str, float]:
+        return self.cache.snapshot().nodes.cluster.troubles.shares
 
     def rate(self) -> float:
         return self.market.offer_of(spot("any").build()).interruption_rate
@@ -340,3 +351,32 @@ def test_the_events_that_tell_are_those_of_interruptions() -> None:
     assert interrupted_by_events(cast("Any", events))() == {"n-7", "n-8"}
     path = "/api/v1/namespaces/default/events?fieldSelector=involvedObject.kind%3DNode%2Creason%3D"
     assert events.asked == [path + "SpotInterrupted", path + "InstanceUnhealthy"]
+
+
+def test_starts_are_counted_by_the_leader_and_told_to_all(clock: Clock, maps: ConfigMaps) -> None:
+    del maps
+    leader, other = filled(Replica(clock)), filled(Replica(clock, leads=False))
+    for replica in (leader, other):
+        replica.starts = [Outcome("n-1", failed=True)]
+        replica.learning.run()
+    assert leader.troubles() == {"n-1": 0.333}
+    assert other.troubles() == {}
+    clock.now += 11
+    leader.learning.run()  # writes
+    other.learning.run()
+    assert other.troubles() == {"n-1": 0.333}
+    leader.cache.remove_node("n-1")
+    leader.learning.run()
+    assert leader.troubles() == {}
+
+
+def test_a_new_leader_goes_on_with_the_starts_that_were_seen(clock: Clock, maps: ConfigMaps) -> None:
+    del maps
+    before = filled(Replica(clock))
+    before.starts = [Outcome("n-1", failed=True)] * 2
+    before.learning.run()
+    before.learning.save()
+    after = filled(Replica(clock))
+    assert after.troubles() == {"n-1": 0.5}
+    after.spend(24)
+    assert after.troubles() == {"n-1": 0.333}

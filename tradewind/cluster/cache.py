@@ -19,7 +19,7 @@ from tradewind.cluster.objects import Namespace, Node, Pod
 from tradewind.cluster.placed import PlacedPods
 from tradewind.cluster.replicas import Replicas
 from tradewind.cluster.roster import RosterWriter
-from tradewind.cluster.snapshot import Cluster, Floats, Nodes, Offer, Snapshot
+from tradewind.cluster.snapshot import Cluster, Floats, Nodes, Offer, Snapshot, Troubles
 
 
 class WorkCounter(NamedTuple):
@@ -53,6 +53,7 @@ class Cache:
         self._namespaces: dict[str, Namespace] = {}
         self._frozen_namespaces: Mapping[str, Namespace] | None = None  # as handed out, until one changes
         self._guide: Guide | None = None
+        self._troubles = Troubles()
         self._budgets: tuple[Budget, ...] = ()
 
     def snapshot(self) -> Snapshot:
@@ -279,6 +280,13 @@ class Cache:
                 self._guide = guide
                 self._bump()
 
+    def follow_troubles(self, shares: Mapping[str, float]) -> None:
+        """From now on: of each node the share of starts that went wrong."""
+        with self._changed:
+            if shares != self._troubles.shares:
+                self._troubles = Troubles(shares)
+                self._bump()
+
     def retain_nodes(self, names: Iterable[str]) -> None:
         """Forget every node that a complete list no longer holds."""
         self._retain(self._nodes, names, self.remove_node)
@@ -326,6 +334,7 @@ class Cache:
             roster=self._roster.freeze(),
             namespaces=self._frozen_namespaces,
             guide=self._guide,
+            troubles=self._troubles,
         )
         nodes = Nodes(rows=columns.supply.rows, columns=columns, cluster=cluster)
         return Snapshot(generation=self._generation, nodes=nodes)

@@ -35,6 +35,16 @@ class Offer(NamedTuple):
     leaving: bool = False  # there is a sign that it is about to be taken away
 
 
+@dataclass(frozen=True, eq=False)
+class Troubles:
+    """How starts of pods went; a new one with all news."""
+
+    shares: Mapping[str, float] = field(default_factory=dict)  # of starts with trouble, by node; 0 where none
+
+
+_NO_TROUBLES = Troubles()
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Cluster:
     """All nodes and what is on them, whichever of them are candidates."""
@@ -46,6 +56,7 @@ class Cluster:
     roster: Roster
     namespaces: Mapping[str, Namespace]
     guide: Guide | None = None  # of the standing plan, while there is one that may be followed
+    troubles: Troubles = _NO_TROUBLES
 
     def groups_of_workload(self, workload: str) -> Sequence[PodGroup]:
         """The groups of the pods of this workload."""

@@ -23,6 +23,7 @@ from scoring.policy import Placement, Policy
 from scoring.registry import FILTERS, SCORERS
 from scoring.rules import Filter, Scorer
 from scoring.scorers.guide import GuideScore
+from scoring.scorers.history import History
 from scoring.scorers.resource_fit import ResourceFit
 from tradewind.config import strict_yaml
 from tradewind.config.classes import Match, Policies
@@ -148,8 +149,8 @@ def parse(text: str) -> Document:
     except ValidationError as error:
         raise ConfigurationError("; ".join(_reasons(error))) from error
     for policy in document.policies().all():
-        # The guide alone ranks nothing: there is none before the first standing plan.
-        if not any(weight for rule, weight in policy.scorers if rule.name != GuideScore.name):
+        # These alone rank nothing: there is no guide before the first standing plan, and no history at first.
+        if not any(weight for rule, weight in policy.scorers if not isinstance(rule, GuideScore | History)):
             raise ConfigurationError(
                 f'weights: all are 0 in class "{policy.workload_class}"; one must be above 0'
             )

@@ -114,6 +114,10 @@ def _guide(_scorer: Scorer, _better: _Side, _worse: _Side) -> str:
     return "room that the standing plan would rather fill"
 
 
+def _history(_scorer: Scorer, _better: _Side, _worse: _Side) -> str:
+    return "fewer pods that failed to start or were slow to"
+
+
 def _wished(what: str) -> Callable[[Scorer, _Side, _Side], str]:
     return lambda _scorer, _better, _worse: f"the {what} that the pod asks for"
 
@@ -136,4 +140,5 @@ _WORDS: Mapping[str, Callable[[Scorer, _Side, _Side], str]] = {
     "workload_priority": _workload_priority,
     "equivalence": _equivalence,
     "guide": _guide,
+    "history": _history,
 }

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
+from tradewind.market.node_history import NodeHistory, NodeMemory
 from tradewind.market.pools import Pool
 from tradewind.market.price_history import PriceHistory
 
@@ -81,6 +82,7 @@ class Learner:
         self.at: float | None = None  # seconds since 1970 of the last look
         self.evidence: dict[Pool, Evidence] = {}
         self.prices = PriceHistory()
+        self.history = NodeHistory()
         self._seen: dict[str, Sighting] = {}
 
     def observe(
@@ -92,6 +94,7 @@ class Learner:
         # Of a longer gap nobody knows which price held in it.
         self.prices.pass_time(self._factor(hours), min(hours, _LONGEST_GAP_HOURS))
         self.prices.look(prices)
+        self.history.pass_time(hours, nodes)
         lost = Counter(self._lost(nodes, hours))
         for pool, count in lost.items():
             known = self.evidence.get(pool, Evidence())
@@ -107,13 +110,14 @@ class Learner:
             getattr(kept, state).append(name)
         for pool, hours in self.prices.hours.items():
             pools.setdefault(pool, PoolMemory(*pool)).prices = sorted(hours.items())
-        return Memory(at=self.at or 0.0, pools=list(pools.values()))
+        return Memory(at=self.at or 0.0, pools=list(pools.values()), nodes=self.history.state())
 
     def restore(self, memory: "Memory") -> None:
         """Resume from a stored state."""
         self.at = memory.at
         self.evidence = memory.evidence
         self.prices.hours = memory.prices
+        self.history.restore(memory.nodes)
         self._seen = {
             name: Sighting(kept.pool, state)
             for kept in memory.pools
@@ -126,14 +130,16 @@ class Learner:
         if self.at is None:
             self.restore(memory)
             return
-        factor = self._factor(max(0.0, (self.at - memory.at) / _HOUR_SECONDS))
+        hours = max(0.0, (self.at - memory.at) / _HOUR_SECONDS)
+        factor = self._factor(hours)
         for kept in memory.pools:
             theirs = kept.evidence.faded(factor)
             if theirs.node_hours > self.evidence.get(kept.pool, Evidence()).node_hours:
                 self.evidence[kept.pool] = theirs
-        for pool, hours in memory.prices.items():
-            if sum(hours.values()) * factor > sum(self.prices.hours.get(pool, {}).values()):
-                self.prices.hours[pool] = {price: each * factor for price, each in hours.items()}
+        for pool, prices in memory.prices.items():
+            if sum(prices.values()) * factor > sum(self.prices.hours.get(pool, {}).values()):
+                self.prices.hours[pool] = {price: each * factor for price, each in prices.items()}
+        self.history.merge(memory.nodes, hours, self._seen)
 
     def _pass_time(self, hours: float, nodes: Mapping[str, Sighting]) -> None:
         factor = self._factor(hours)
@@ -194,11 +200,21 @@ class PoolMemory(msgspec.Struct, rename="camel", omit_defaults=True):
         return Evidence(self.interruptions, self.node_hours)
 
 
-class Memory(msgspec.Struct):
-    """What is kept over a restart: the evidence, and the nodes whose loss would still be news."""
+class Memory(msgspec.Struct, omit_defaults=True):
+    """What is kept over a restart: the evidence, and the nodes whose loss would still be news.
+
+    What a version does not know of it, it ignores and leaves out when it writes.
+    """
 
     at: float
     pools: list[PoolMemory]
+    nodes: list[NodeMemory] = []  # that had troubles
+
+    @property
+    def troubles(self) -> Mapping[str, float]:
+        history = NodeHistory()
+        history.restore(self.nodes)
+        return history.shares()
 
     @property
     def evidence(self) -> dict[Pool, Evidence]:
@@ -218,7 +234,7 @@ _decoder = msgspec.json.Decoder(Memory)
 
 
 def encode(memory: Memory, max_bytes: int) -> bytes:
-    """If it is too large, drop node names and prices first, then the pools with the fewest node-hours."""
+    """If it is too large, drop names of nodes and prices first, then the pools with the fewest node-hours."""
     data = msgspec.json.encode(memory)
     if len(data) <= max_bytes:
         return data
@@ -234,6 +250,9 @@ def decode(data: bytes | str) -> Memory:
     memory = _decoder.decode(data)
     numbers = [memory.at, *(value for pool in memory.pools for value in pool.evidence)]
     numbers += [value for pool in memory.pools for pair in pool.prices for value in pair]
+    numbers += [value for node in memory.nodes for value in (node.starts, node.troubles)]
     if not all(0 <= value < math.inf for value in numbers):
         raise ValueError("a negative or infinite number")
+    if any(node.troubles > node.starts for node in memory.nodes):
+        raise ValueError("more troubles than starts")
     return memory

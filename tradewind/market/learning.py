@@ -1,11 +1,15 @@
-"""Watches nodes come and go, and tells the market how often those of a pool are interrupted."""
+"""Watches nodes come and go, and tells the market how often those of a pool are interrupted.
+
+Beside it, on which nodes starts of pods go wrong.
+"""
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from tradewind.cluster.cache import Cache
 from tradewind.cluster.snapshot import Nodes
+from tradewind.cluster.starts import Outcome
 from tradewind.errors import ApiError
 from tradewind.market.karpenter import Disruptions, Interrupted
 from tradewind.market.learned import Learner
@@ -36,10 +40,15 @@ class MarketLearning:
         metrics: MarketMetrics,
         *,
         interrupted: Interrupted,
+        starts: Callable[[], Sequence[Outcome]],
         offer: Callable[[], None],
         leading: Callable[[], bool],
     ) -> None:
-        """`offer` brings what the market has learned into the cluster state; `interrupted` asks Karpenter."""
+        """`offer` brings what the market has learned into the cluster state; `interrupted` asks Karpenter.
+
+        `starts` tells how starts of pods went since it was last asked.
+        """
+        self._starts = starts
         self._offer = offer
         self._leading = leading
         self._market = market
@@ -47,7 +56,7 @@ class MarketLearning:
         self._memory = memory
         self._metrics = metrics
         self._disruptions = Disruptions(interrupted)
-        self._recall = MarketRecall(market, memory, offer)
+        self._recall = MarketRecall(market, cache, memory, offer)
         self._learner: Learner | None = None  # while it leads, and has read what was kept
         self._seen: object = None  # the table of nodes at the last look
         self._next_look = 0.0
@@ -56,6 +65,7 @@ class MarketLearning:
     def run(self) -> None:
         """One round: look at the nodes if any changed or it is time to, and write if there is news."""
         leading = self._leading()
+        starts = self._starts()  # those of others are the leader's to count
         self._metrics.learning_leader.set(leading)
         if not leading:
             self._learner = None
@@ -63,15 +73,18 @@ class MarketLearning:
             return
         learner = self._learner or self._take_over()
         if learner is not None:
-            self._learn(learner)
+            self._learn(learner, starts)
 
     def save(self) -> None:
         """Write once more before exiting, so that the next leader resumes from here."""
         if self._learner is not None and self._learner.at is not None and self._leading():
             self._keep(self._learner)
 
-    def _learn(self, learner: Learner) -> None:
+    def _learn(self, learner: Learner, starts: Sequence[Outcome]) -> None:
         now = time.monotonic()
+        if learner.history.record(starts):
+            self._next_look = now
+            self._next_write = min(self._next_write, now + _WRITE_AFTER_NEWS_SECONDS)
         learner.half_life_hours = self._market.settings.learned.half_life_hours
         nodes = self._cache.snapshot().nodes
         table = nodes.cluster.table
@@ -106,6 +119,7 @@ class MarketLearning:
         sightings = self._disruptions.resolve(self._market.sightings(nodes.cluster.table.nodes))
         news = learner.observe(time.time(), sightings, self._market.known_prices(nodes))
         self._market.learn(learner.evidence, learner.prices.medians())
+        self._cache.follow_troubles(learner.history.shares())
         if news:
             self._offer()
             self._metrics.interruptions.inc(news)

@@ -4,6 +4,7 @@ import logging
 import time
 from collections.abc import Callable
 
+from tradewind.cluster.cache import Cache
 from tradewind.errors import ApiError
 from tradewind.market.learned import Memory
 from tradewind.market.market import Market
@@ -18,9 +19,10 @@ _log = logging.getLogger(__name__)
 class MarketRecall:
     """Only reads."""
 
-    def __init__(self, market: Market, memory: MarketMemory, offer: Callable[[], None]) -> None:
+    def __init__(self, market: Market, cache: Cache, memory: MarketMemory, offer: Callable[[], None]) -> None:
         """`offer` brings what the market has learned into the cluster state."""
         self._market = market
+        self._cache = cache
         self._memory = memory
         self._offer = offer
         self._taken: Memory | None = None
@@ -37,6 +39,7 @@ class MarketRecall:
             return
         self._taken = memory
         self._market.learn(memory.evidence, memory.medians())
+        self._cache.follow_troubles(memory.troubles)
         self._offer()
 
     def _read(self) -> Memory | None:

@@ -158,7 +158,7 @@ class Assembly:
 
     async def follow_learned(self) -> None:
         """For a process that does not learn itself: the rates that the leader of those who do has written."""
-        recall = MarketRecall(self.market, self.market_memory("--learn"), self.feed.offer)
+        recall = MarketRecall(self.market, self.cache, self.market_memory("--learn"), self.feed.offer)
         while True:
             if self.synced:
                 await attempt(recall.run)
