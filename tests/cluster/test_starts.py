@@ -1,6 +1,7 @@
 """What is seen of starting pods, read from the API's JSON."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -105,6 +106,20 @@ def test_a_pod_that_is_not_admitted_failed_whichever_watch_tells_first(world: _W
     world.see()
     world.watch.leave(world.uid)
     assert world.later(5) == [Outcome("a", failed=True)]
+
+
+@pytest.mark.parametrize(
+    "forget", [lambda watch, uid: watch.forget_rejected(uid), lambda watch, _: watch.retain_rejected([])]
+)
+def test_failed_pods_that_are_deleted_are_let_go(
+    world: _World, forget: Callable[[StartWatch, str], None]
+) -> None:
+    world.cache.apply_pod(world.pod)
+    world.watch.reject(Start(world.uid, "a", Progress.FAILED))
+    forget(world.watch, world.uid)
+    world.see()
+    world.watch.leave(world.uid)
+    assert world.later(5) == [Outcome("a", failed=False)]
 
 
 def test_a_pod_that_is_deleted_meanwhile_tells_nothing(world: _World) -> None:
