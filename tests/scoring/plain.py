@@ -17,6 +17,7 @@ class Place(NamedTuple):
     offer: Offer
     pods: Sequence[Pod]
     advertised: frozenset[str]  # by any node of the cluster
+    troubles: float = 0.0  # the share of starts
 
     def total(self, resource: str) -> int:
         return self.node.allocatable.get(resource, 0)
@@ -101,6 +102,10 @@ def guide(_pod: Pod, places: Sequence[Place]) -> list[float]:
     return [0.0] * len(places)
 
 
+def history(_pod: Pod, places: Sequence[Place]) -> list[float]:
+    return [1 / (1 + place.troubles) for place in places]
+
+
 def disk_type(pod: Pod, places: Sequence[Place]) -> list[float]:
     return _typed("disk", pod, places)
 
@@ -143,6 +148,7 @@ SCORERS: Mapping[str, Callable[[Pod, Sequence[Place]], list[float]]] = {
         workload_priority,
         equivalence,
         guide,
+        history,
     )
 }
 FILTERS: Mapping[str, Callable[[Pod, Place], bool]] = {

@@ -61,6 +61,7 @@ class World:
         self.offers: dict[str, Offer] = {}
         self.nodes: dict[str, Node] = {}
         self.pods: dict[str, Pod] = {}
+        self.troubles: dict[str, float] = {}
         self.cache = Cache(lambda each: self.offers[each.name])
 
     def put_node(self, built: Node, offer: Offer) -> None:
@@ -87,6 +88,10 @@ class World:
         self.pods.pop(uid, None)
         self.cache.remove_pod(uid)
 
+    def trouble(self, shares: dict[str, float]) -> None:
+        self.troubles = shares
+        self.cache.follow_troubles(shares)
+
     def places(self, nodes: Nodes) -> list[plain.Place]:
         advertised = frozenset(
             name for node in self.nodes.values() for name, amount in node.allocatable.items() if amount > 0
@@ -97,6 +102,7 @@ class World:
                 self.offers[name],
                 [each for each in self.pods.values() if each.node_name == name],
                 advertised,
+                self.troubles.get(name, 0.0),
             )
             for name in nodes.names
         ]
@@ -114,6 +120,10 @@ _changes: st.SearchStrategy[Callable[[World], None]] = st.one_of(
     st.builds(lambda built: lambda world: world.put_pod(built), _placed),
     st.builds(lambda uid: lambda world: world.drop_pod(uid), _uids),
     st.builds(lambda name: lambda world: world.drop_node(name), _names),
+    st.builds(
+        lambda shares: lambda world: world.trouble(shares),
+        st.dictionaries(_names, st.sampled_from([0.1, 0.5, 1.0])),
+    ),
 )
 
 
