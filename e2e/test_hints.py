@@ -60,7 +60,7 @@ def test_node_and_labels(api: Api, namespace: str) -> None:
     refused(api, namespace, "unmet", HintedLabels.reason)
 
 
-def test_conflicts_hold_both_ways(api: Api, namespace: str) -> None:
+def test_conflicts_hold_both_ways(api: Api, namespace: str, tradewind: Tradewind) -> None:
     """The noisy ones say nothing themselves: each of the three and its opponents are on different nodes."""
     api.create_all(
         asking(namespace, name, conflicts="noisy-*") if name.startswith("calm") else asking(namespace, name)
@@ -71,7 +71,9 @@ def test_conflicts_hold_both_ways(api: Api, namespace: str) -> None:
     calm = {node for name, node in nodes.items() if name.startswith("calm")}
     assert calm
     assert calm.isdisjoint(node for name, node in nodes.items() if name.startswith("noisy"))
+    known = tradewind.metric("tradewind_cluster_objects", resource="pods")
     api.create_all(asking(namespace, f"noisy-there-{node}", node=node) for node in _ZONES)
+    tradewind.wait_metric("tradewind_cluster_objects", known + len(_ZONES), resource="pods")
     api.create(asking(namespace, "calm-late", conflicts="noisy-*"))
     refused(api, namespace, "calm-late", Conflicts.reason)
 

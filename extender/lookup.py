@@ -10,12 +10,12 @@ import msgspec
 import numpy as np
 from cachetools import TTLCache
 
-from extender.ledger import Ledger
+from extender.ledger import Ledger, seen
 from extender.metrics import ExtenderMetrics
 from extender.protocol import Request
 from scoring.policy import Verdict
 from tradewind.cluster.cache import Cache
-from tradewind.cluster.objects import Node, read_node
+from tradewind.cluster.objects import Node, Pod, read_node
 from tradewind.cluster.snapshot import Nodes, Snapshot
 from tradewind.cluster.table import NodeTable, Rows
 from tradewind.errors import UnreadableObjectError
@@ -26,18 +26,23 @@ from tradewind.planner.moves.reservations import Reservations
 _UNKNOWN_NODE_WAIT_SECONDS = 0.25
 _UNKNOWN_NODE_MEMORY_SECONDS = 60.0
 
+# A binding is under way while kube-scheduler asks about the next pod, and takes milliseconds.
+_BINDING_WAIT_SECONDS = 0.5
+_BINDING_LOOK_SECONDS = 0.01
+
 # Between the filter and the prioritize request of a pod, at most, for one view of the cluster to serve both.
 _VIEW_SECONDS = 0.1
 
 _log = logging.getLogger(__name__)
 
 
-class NewNodesError(Exception):
-    """There are nodes in a request that our watch may bring in a moment."""
+class WatchBehindError(Exception):
+    """Our watch may bring nodes of the request, or bindings that matter to it, in a moment."""
 
-    def __init__(self, names: Sequence[str]) -> None:
-        super().__init__(f"{len(names)} nodes are new")
-        self.names = names
+    def __init__(self, *, nodes: Sequence[str] = (), pods: Sequence[Pod] = ()) -> None:
+        super().__init__(f"{len(nodes)} nodes are new, {len(pods)} pods may be bound")
+        self.nodes = nodes
+        self.pods = pods
 
 
 class Found(NamedTuple):
@@ -75,7 +80,7 @@ class Lookup:
         self._view: View | None = None
 
     def fresh(self, request: Request, *, waited: bool) -> View:
-        """In the newest snapshot; raise NewNodesError if it is better to wait."""
+        """In the newest snapshot; raise WatchBehindError if it is better to wait."""
         snapshot = self._cache.snapshot()
         found = find(request.names, snapshot.nodes.cluster.table)
         if found.unknown and request.items is not None:
@@ -98,9 +103,15 @@ class Lookup:
             return self.fresh(request, waited=waited)
         return view
 
-    async def wait(self, new: Sequence[str]) -> None:
-        self._waited.update(dict.fromkeys(new))
-        await asyncio.to_thread(self._cache.wait_for_nodes, new, _UNKNOWN_NODE_WAIT_SECONDS)
+    async def wait(self, behind: WatchBehindError) -> None:
+        if behind.nodes:
+            self._waited.update(dict.fromkeys(behind.nodes))
+            await asyncio.to_thread(self._cache.wait_for_nodes, behind.nodes, _UNKNOWN_NODE_WAIT_SECONDS)
+        pods, deadline = behind.pods, time.monotonic() + _BINDING_WAIT_SECONDS
+        while pods and time.monotonic() < deadline:
+            await asyncio.sleep(_BINDING_LOOK_SECONDS)
+            roster = self._cache.snapshot().nodes.cluster.roster
+            pods = [pod for pod in pods if not seen(pod, roster)]
 
     def _with_sent(self, items: Sequence[msgspec.Raw], unknown: Sequence[int]) -> Snapshot:
         """A request that carries whole nodes says itself what our watch has not brought yet."""
@@ -109,7 +120,7 @@ class Lookup:
     def _check(self, unknown: Sequence[str], *, waited: bool) -> None:
         new = [] if waited else [name for name in unknown if name not in self._waited]
         if new:
-            raise NewNodesError(new)
+            raise WatchBehindError(nodes=new)
         self._metrics.unknown.inc(len(unknown))
         _log.warning("node %s is not in the cluster state", unknown[0])
 

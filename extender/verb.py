@@ -8,13 +8,13 @@ import asyncio
 import logging
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from http import HTTPStatus
 from typing import ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 from extender import protocol
-from extender.lookup import NewNodesError
+from extender.lookup import WatchBehindError
 from extender.metrics import ExtenderMetrics
 from extender.protocol import PreemptRequest, Request
 from scoring.policy import Policy
@@ -87,7 +87,7 @@ class Verb(Counted, ABC, Generic[Asked]):
 
     @abstractmethod
     def decide(self, request: Asked, *, waited: bool) -> bytes:
-        """Raise NewNodesError where it is better to wait, unless that was done."""
+        """Raise WatchBehindError where it is better to wait, unless that was done."""
 
     @abstractmethod
     def fail_open(self, request: Asked) -> bytes:
@@ -96,19 +96,19 @@ class Verb(Counted, ABC, Generic[Asked]):
     def rehearse(self, request: Asked) -> None:
         """Record what would have been answered, were this not the shadow; the answer has gone out."""
 
-    async def wait(self, names: Sequence[str]) -> None:
-        """For nodes that `decide` found to be new."""
+    async def wait(self, behind: WatchBehindError) -> None:
+        """For what `decide` found to be missing."""
 
     async def __call__(self, body: bytes) -> Answer:
         started = time.perf_counter()
         try:
             return self._count(self._answer(body, waited=False), started)
-        except NewNodesError as new:
-            await self.wait(new.names)
+        except WatchBehindError as behind:
+            await self.wait(behind)
         return self._count(self._answer(body, waited=True), started)
 
     def at_once(self, body: bytes) -> Answer:
-        """Raise NewNodesError where it is better to wait."""
+        """Raise WatchBehindError where it is better to wait."""
         started = time.perf_counter()
         return self._count(self._answer(body, waited=False), started)
 
@@ -127,7 +127,7 @@ class Verb(Counted, ABC, Generic[Asked]):
             return Answer(self.fail_open(request), "shadow")
         try:
             answer = Answer(self.decide(request, waited=waited), "ok")
-        except NewNodesError:
+        except WatchBehindError:
             raise
         except Exception:  # noqa: BLE001  the boundary: no fault of ours may block a pod
             _log.exception("%s failed for pod %s; failing open", self.name, request.pod)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from extender import protocol
 from extender.bind import Binder
 from extender.ledger import Ledger, matters
-from extender.lookup import Lookup, View
+from extender.lookup import Lookup, View, WatchBehindError
 from extender.metrics import ExtenderMetrics
 from extender.preempt import choose
 from extender.protocol import PreemptRequest, Request
@@ -78,8 +78,8 @@ class _NodeVerb(Verb[Request]):
     def decode(self, body: bytes) -> Request:
         return self._requests.decode(body)
 
-    async def wait(self, names: Sequence[str]) -> None:
-        await self._requests.lookup.wait(names)
+    async def wait(self, behind: WatchBehindError) -> None:
+        await self._requests.lookup.wait(behind)
 
 
 class FilterVerb(_NodeVerb):
@@ -96,6 +96,8 @@ class FilterVerb(_NodeVerb):
     def decide(self, request: Request, *, waited: bool) -> bytes:
         view = self._requests.lookup.fresh(request, waited=waited)
         found, nodes = view.found, view.nodes
+        if not waited and (pods := self._ledger.missed(request.pod, nodes.cluster.roster)):
+            raise WatchBehindError(pods=pods)
         plan = fresh_plan(request.pod)
         policy = with_plan(self._context.policy_of(request.pod), plan)
         if request.pod.gang and not (plan and plan.strict):
@@ -106,6 +108,8 @@ class FilterVerb(_NodeVerb):
         kept = self._spare_refused(request, found.kept(verdict), unresolvable)
         if hinted(request.pod, nodes) and matters(request.pod, nodes.cluster.roster):
             kept = self._send(request, view, policy, kept, unresolvable)
+        elif kept:
+            self._ledger.pass_on(request.pod)
         if (decisions := self._context.decisions) is not None:
             filtered = partial(decisions.filtered, request.pod, policy, nodes, verdict)
             record_later(partial(filtered, apart=failed | unresolvable, plan=plan))

@@ -99,3 +99,27 @@ def test_whose_place_matters() -> None:
     waited_for = cluster_of(_NODES, [pod("x").annotation(hints.BESIDE, "leader")]).nodes.cluster.roster
     assert matters(pod("leader").build(), waited_for)
     assert not matters(pod("p").build(), waited_for)
+
+
+def test_a_pod_waits_for_the_binding_of_those_it_conflicts_with() -> None:
+    clock = _Clock()
+    ledger, nodes = Ledger(clock), [node("a"), node("b")]
+    roster = cluster_of(nodes).nodes.cluster.roster
+    calm = pod("calm").annotation("tradewind.dev/conflicts", "noisy-*").build()
+    for name in ("noisy-0", "noisy-1", "other"):
+        ledger.pass_on(pod(name).build())
+    assert [each.name for each in ledger.missed(calm, roster)] == ["noisy-0", "noisy-1"]
+    assert ledger.missed(pod("plain").build(), roster) == []
+    brought = cluster_of(nodes, [pod("noisy-0").on("a")]).nodes.cluster.roster
+    assert [each.name for each in ledger.missed(calm, brought)] == ["noisy-1"]
+    clock.now = 1.5
+    assert ledger.missed(calm, roster) == []  # it was not bound, for all that is known
+
+
+def test_of_many_that_were_passed_on_the_newest_are_remembered() -> None:
+    ledger = Ledger()
+    for number in range(300):
+        ledger.pass_on(pod(f"noisy-{number}").build())
+    calm = pod("calm").annotation("tradewind.dev/conflicts", "noisy-*").build()
+    missed = ledger.missed(calm, cluster_of(_NODES).nodes.cluster.roster)
+    assert [each.name for each in missed] == [f"noisy-{number}" for number in range(44, 300)]
