@@ -19,6 +19,7 @@ from e2e.objects import Object
 from e2e.plane import ControlPlane
 from e2e.processes import Process
 from e2e.tradewind import Planner, Tradewind
+from tradewind.cluster.guide import CONFIG_MAP
 
 AddNodes = Callable[..., list[str]]
 StartScheduler = Callable[[Mapping[str, Any]], Process]
@@ -162,6 +163,17 @@ def start_planner(plane: ControlPlane, api: Api, planner_kubeconfig: Path) -> It
         yield start
         for planner in started:
             planner.stop()
+
+
+@pytest.fixture(autouse=True)
+def forget_guides(request: pytest.FixtureRequest) -> Iterator[None]:
+    """After its planners are gone: the next test's Tradewind would follow a guide of this one's nodes."""
+    planned = "planner_kubeconfig" in request.fixturenames
+    api: Api | None = request.getfixturevalue("api") if planned else None
+    yield
+    if api is not None:
+        config_maps = f"/api/v1/namespaces/{manifests.NAMESPACE}/configmaps"
+        api.delete(config_maps, fieldSelector=f"metadata.name={CONFIG_MAP}")
 
 
 @pytest.fixture
