@@ -1,8 +1,9 @@
 """Plays a case of the thesis on a control plane that has its six nodes: once, from creation to removal."""
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from threading import Thread
+from threading import Event, Thread
 
 from e2e import fake, outcomes, scheduler
 from e2e.api import Api
@@ -10,8 +11,11 @@ from e2e.boreas import Case
 
 PLAIN = "plain"  # the kube-scheduler that knows nothing of Tradewind
 _SECONDS = 60.0
-# For kube-scheduler alone: it tries a pod again after 1, 2 and 4 seconds, and mostly nothing comes of it.
-_PLAIN_SECONDS = 8.0
+_LOOK_SECONDS = 0.1
+# Between a binding and the moment at which kube-scheduler has woken whom it may concern.
+_SETTLED_SECONDS = 0.5
+
+Parked = Callable[[], int]  # how many pods a kube-scheduler has put aside until something changes
 
 
 @dataclass(frozen=True)
@@ -31,18 +35,22 @@ class Outcome:
 class _Watcher(Thread):
     """Sees pods come and be bound until enough are, or the time is over."""
 
-    def __init__(self, api: Api, namespace: str, pods: int, seconds: float) -> None:
+    def __init__(self, api: Api, namespace: str, pods: int) -> None:
         super().__init__(daemon=True)
-        self._seconds = seconds
         self._api = api
         self._namespace = namespace
         self._pods = pods
+        self.synced = Event()
+        self._enough = False
         self.came: dict[str, float] = {}
         self.bound: dict[str, float] = {}
         self.nodes: dict[str, str] = {}
 
     def run(self) -> None:
-        for change in self._api.changes(f"/api/v1/namespaces/{self._namespace}/pods", self._seconds):
+        for change in self._api.changes(f"/api/v1/namespaces/{self._namespace}/pods", _SECONDS):
+            self.synced.set()
+            if self._enough:  # the removal of the pods tells
+                return
             if not change.object:
                 continue
             name = change.object["metadata"]["name"]
@@ -53,15 +61,31 @@ class _Watcher(Thread):
             if len(self.nodes) == self._pods:
                 return
 
+    def wait(self, parked: Parked | None) -> None:
+        """Until this ends; or until every pod that is left is parked, and no binding is left to wake it."""
+        settled = time.monotonic()
+        seen = -1
+        while self.is_alive():
+            self.join(_LOOK_SECONDS)
+            bound, left = len(self.nodes), self._pods - len(self.nodes)
+            if parked is None or bound != seen or parked() != left:
+                seen, settled = bound, time.monotonic()
+            elif time.monotonic() - settled > _SETTLED_SECONDS:
+                self._enough = True
+                return
 
-def place(api: Api, case: Case, *, planned: bool) -> Outcome:
-    """Held and planned, or by kube-scheduler alone; the nodes are empty again when this returns."""
-    namespace = fake.add_namespace(api, held=planned)
-    watcher = _Watcher(api, namespace, case.pods, _SECONDS if planned else _PLAIN_SECONDS)
+
+def place(api: Api, case: Case, *, parked: Parked | None = None) -> Outcome:
+    """Held and planned; where `parked` is known, by kube-scheduler alone. The nodes are empty afterwards."""
+    plain = parked is not None
+    namespace = fake.add_namespace(api, held=not plain)
+    watcher = _Watcher(api, namespace, case.pods)
     watcher.start()
-    name = scheduler.DEFAULT if planned else PLAIN
+    watcher.synced.wait(_SECONDS)
+    name = PLAIN if plain else scheduler.DEFAULT
     api.create_all(each.deployment(namespace, name) for each in case.workloads)
-    watcher.join()
-    seconds = max(watcher.bound.values(), default=0.0) - max(watcher.came.values(), default=0.0)
+    watcher.wait(parked)
+    nodes, bound = dict(watcher.nodes), list(watcher.bound.values())
+    seconds = max(bound, default=0.0) - max(list(watcher.came.values()), default=0.0)
     fake.remove_namespace(api, namespace)
-    return Outcome(dict(watcher.nodes), seconds)
+    return Outcome(nodes, seconds)

@@ -30,5 +30,5 @@ def test_every_pod_has_a_place_on_the_fewest_nodes(
     start_scheduler(scheduler.configuration(extenders=[entry]))
     planner = start_planner({})
     for _ in range(_RUNS):
-        seen = boreas_run.place(api, case, planned=True)
+        seen = boreas_run.place(api, case)
         assert (seen.placed, seen.used) == (case.pods, case.nodes), planner.process.tail(40)

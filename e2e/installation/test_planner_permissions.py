@@ -180,6 +180,13 @@ def _members(scene: Scene) -> list[Object]:
     return [pod for pod in pods if pod["metadata"]["name"].startswith("ring-")]
 
 
+def nobody_waits_for_replicas_to_come(scene: Scene) -> None:
+    scene.api.create(objects.deployment("web", scene.namespace, replicas=2, schedulingGates=[{"name": GATE}]))
+    service = scene.start()
+    eventually(lambda: "replicasets/web-" in service.log() and "403" in service.log())
+    eventually(lambda: not scene.held())
+
+
 def nobody_leads(scene: Scene) -> None:
     service = scene.start()
     eventually(lambda: service.known("pods") > 0)
@@ -231,6 +238,7 @@ CONSEQUENCES = {
     "patch events": what_was_said_is_not_renewed,
     "get jobs": no_gang_is_known_by_its_job,
     "get podgroups": no_gang_is_known_by_its_pod_group,
+    "get replicasets": nobody_waits_for_replicas_to_come,
     "create leases": nobody_leads,
     "get leases": nobody_leads,
     "patch leases": nobody_leads_for_long,

@@ -144,3 +144,39 @@ def test_a_batch_that_a_pause_closed_is_not_full() -> None:
     collected, seconds = _collected(_waiting(2), settings, [])
     assert collected == Collected(WorkCounter(2, 0), full=False)
     assert seconds >= 0.05
+
+
+def test_a_batch_stays_open_while_pods_are_owed() -> None:
+    settings = BatchSettings(pods=3, seconds=60, pause_seconds=0.01, wait_seconds=0.01, burst_seconds=0.7)
+    cache, asked = _waiting(1), list[float]()
+
+    def owed(patience: float) -> bool:
+        asked.append(patience)
+        cache.apply_pod(pod(f"late-{len(asked)}").build())
+        return len(asked) < 3
+
+    work = collect(
+        cache,
+        settings,
+        WorkCounter(),
+        opened=time.monotonic(),
+        min_seconds=0.0,
+        busy=lambda: False,
+        owed=owed,
+    )
+    assert asyncio.run(work).news.arrivals >= 3
+    assert asked == [0.7] * 3
+
+
+def test_pods_that_are_owed_for_ever_close_no_batch_later_than_its_time() -> None:
+    settings = BatchSettings(seconds=0.2, pause_seconds=0.01)
+    work = collect(
+        _waiting(1),
+        settings,
+        WorkCounter(),
+        opened=time.monotonic(),
+        min_seconds=0.0,
+        busy=lambda: False,
+        owed=lambda _: True,
+    )
+    assert asyncio.run(work) == Collected(WorkCounter(1, 0), full=False)

@@ -14,6 +14,11 @@ from tradewind.planner.settings import BatchSettings
 
 # Between two looks at what came. Not in a thread that is woken: each pod of a burst would wake it.
 _LOOK_SECONDS = 0.02
+# The same while pods are owed: each look is at all pods.
+_OWED_LOOK_SECONDS = 0.05
+
+# Takes seconds: whether a workload owes pods, and one of its pods came within these.
+Owed = Callable[[float], bool]
 
 
 class Collected(NamedTuple):
@@ -46,6 +51,10 @@ class Window:
     def _arrived(self) -> int:
         return self._newest.arrivals - self._start.arrivals
 
+    def expired(self, now: float) -> bool:
+        """Whether it closes whatever is still to come."""
+        return now - self._opened >= self._settings.seconds
+
     def observe(self, news: WorkCounter, now: float) -> None:
         if news != self._newest:
             self._newest, self._last = news, now
@@ -77,13 +86,17 @@ async def collect(
     opened: float,
     min_seconds: float,
     busy: Callable[[], bool],
+    owed: Owed = lambda _: False,
 ) -> Collected:
-    """Wait until the batch is closed that the news opened."""
+    """Wait until the batch is closed that the news opened, and no workload owes it pods that still come."""
     window = Window(settings, seen, opened, min_seconds)
     while True:
         news, now = cache.wait_for_work(seen, 0.0), time.monotonic()
         window.observe(news, now)
         left = window.remaining(now, busy=busy())
-        if left <= 0:
+        if left > 0:
+            await asyncio.sleep(min(left, _LOOK_SECONDS))
+        elif window.expired(now) or not await asyncio.to_thread(owed, settings.burst_seconds):
             return Collected(news, window.full)
-        await asyncio.sleep(min(left, _LOOK_SECONDS))
+        else:
+            await asyncio.sleep(_OWED_LOOK_SECONDS)

@@ -22,6 +22,7 @@ from tradewind.controller.guide_publisher import GuidePublisher
 from tradewind.controller.metrics import PlanMetrics, StandingMetrics
 from tradewind.controller.move_hands import MoveHands
 from tradewind.controller.moves import Moves
+from tradewind.controller.owed_replicas import OwedReplicas
 from tradewind.controller.plan_events import PlanEvents
 from tradewind.controller.plan_writer import PlanWriter, WriteOutcome
 from tradewind.controller.planning import Orders, Planning
@@ -83,6 +84,7 @@ class PlannerService:
         self._worker = Worker()
         client = Client(self._api)
         evictions = Evictions(client, self._metrics) if options.evict else None
+        self._owed = OwedReplicas(parts.cache, client)
         self._company = Company(parts.cache, client, parts.settings, evictions)
         hands = MoveHands(client, parts.namespace, self._metrics, lambda: self._leader.leading)
         self._moves = Moves(parts.cache, parts.settings, hands, self._metrics)
@@ -242,7 +244,13 @@ class PlannerService:
             return Collected(cache.wait_for_work(seen, 0.0), full=False)
         batch, min_seconds = self._parts.settings.planner.batch, _REST_FACTOR * self._took
         collected = await collect(
-            cache, batch, seen, opened=opened, min_seconds=min_seconds, busy=lambda: writer.busy
+            cache,
+            batch,
+            seen,
+            opened=opened,
+            min_seconds=min_seconds,
+            busy=lambda: writer.busy,
+            owed=self._owed.owed,
         )
         self._closed = time.monotonic()
         return collected
