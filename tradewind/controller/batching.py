@@ -51,10 +51,6 @@ class Window:
     def _arrived(self) -> int:
         return self._newest.arrivals - self._start.arrivals
 
-    def expired(self, now: float) -> bool:
-        """Whether it closes whatever is still to come."""
-        return now - self._opened >= self._settings.seconds
-
     def observe(self, news: WorkCounter, now: float) -> None:
         if news != self._newest:
             self._newest, self._last = news, now
@@ -90,13 +86,14 @@ async def collect(
 ) -> Collected:
     """Wait until the batch is closed that the news opened, and no workload owes it pods that still come."""
     window = Window(settings, seen, opened, min_seconds)
+    deadline = time.monotonic() + settings.seconds
     while True:
         news, now = cache.wait_for_work(seen, 0.0), time.monotonic()
         window.observe(news, now)
         left = window.remaining(now, busy=busy())
         if left > 0:
             await asyncio.sleep(min(left, _LOOK_SECONDS))
-        elif window.expired(now) or not await asyncio.to_thread(owed, settings.burst_seconds):
+        elif now >= deadline or not await asyncio.to_thread(owed, settings.burst_seconds):
             return Collected(news, window.full)
         else:
             await asyncio.sleep(_OWED_LOOK_SECONDS)
