@@ -8,9 +8,11 @@ import pytest
 from bench import planner_cases
 from bench.churn import fluid, scenario
 from bench.churn.ledger import Stay, account
+from bench.churn.made_up import SECONDS as MADE_UP_SECONDS
+from bench.churn.made_up import made_up
 from bench.churn.scenario import Arrival, PricedNode, Scenario, Vanishing
 from bench.churn.simulation import simulate
-from bench.churn.ways import WAYS, Way
+from bench.churn.ways import PRESETS, WAYS, Way
 from scoring.in_tree_scores import extender_scores, plugin_scores
 from tests.builders import cluster_of, node, pod
 
@@ -100,6 +102,16 @@ def test_a_simulated_hour(way: Way) -> None:
     assert done.critical_on_spot == 0
     # Bound at 0.5 and, again, at 4.5: the durable node for 9.5 s, the spot node for 3.7 s.
     assert done.dollars == pytest.approx((9.5 * 3 + 3.7 * 1) / 10)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_moves_leave_no_pod_without_a_node_that_plans_alone_place(preset: str) -> None:
+    ways = {way.name: way for way in WAYS}
+    alone = simulate(made_up(1), ways[f"planned, {preset}"], MADE_UP_SECONDS)
+    moved = simulate(made_up(1), ways[f"planned + moves, {preset}"], MADE_UP_SECONDS)
+    assert moved.evictions > 0
+    assert moved.unplaced <= alone.unplaced
+    assert moved.wait(99) <= alone.wait(99)
 
 
 @pytest.mark.skipif(planner_cases.data_directory() is None, reason="needs the public data of $TRADEWIND_DATA")

@@ -1,19 +1,31 @@
 """Moves in the simulation: the planner's own drain sets, rules and budgets, carried out in no time at all."""
 
 from collections.abc import Iterator
+from typing import Any
 
-from bench.churn.scenario import SECONDS
+from bench.churn.scenario import SECONDS, Arrival
+from scoring.filters.durable_floor import SHARE
 from tradewind.cluster.cache import Cache
 from tradewind.cluster.objects import Namespace
 from tradewind.config.classes import Policies
 from tradewind.planner.drains import Move, drains
 from tradewind.planner.gate import LABEL
+from tradewind.planner.moves.crowding import Waiting
 from tradewind.planner.moves.ledger import HOUR_SECONDS, Ledger
 from tradewind.planner.moves.rules import Rules, best_first, stakes
 from tradewind.planner.settings import PlannerSettings
 
 # The replay is an hour, sped up.
 SPEED = HOUR_SECONDS / SECONDS
+
+
+def controlled(arrival: Arrival) -> dict[str, Any]:
+    """Metadata of a pod that somebody starts again, in every row alike: others are never moved.
+
+    Without a floor: half of a workload of one pod is all of it, and durable nodes have not the room for all.
+    """
+    owner = {"kind": "ReplicaSet", "name": arrival.name, "uid": arrival.name, "controller": True}
+    return {"ownerReferences": [owner], "annotations": {SHARE: "0"}}
 
 
 class Moving:
@@ -37,9 +49,12 @@ class Moving:
         at_stake = stakes(snapshot, pods)
         for each in best_first(found, at_stake):
             rules = Rules(self._settings.moves, self._held, self._ledger, now)
-            if rules.trouble(each, at_stake):
+            if rules.trouble(each, at_stake) or self._waiting(cache).crowded_out(each.moves):
                 continue
             moved = [move.pod for move in each.moves]
             begun = self._ledger.begun(each.node, moved, now)
             self._ledger = begun.ended(each.node, {pod.uid: now for pod in moved}, now)
             yield each.moves
+
+    def _waiting(self, cache: Cache) -> Waiting:
+        return Waiting(*cache.state(), self._policies.of, rent=self._settings.rent)

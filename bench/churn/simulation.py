@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from bench.churn.ledger import Account, Stay, account
-from bench.churn.moving import SPEED, Moving
+from bench.churn.moving import SPEED, Moving, controlled
 from bench.churn.replay import NAMESPACE, node_object, pod_object
 from bench.churn.scenario import CRITICAL_PRIORITY, Arrival, Scenario
 from bench.churn.ways import Way
@@ -172,9 +172,7 @@ class Simulation:
         obj = pod_object(arrival, name)
         obj["metadata"]["uid"] = name
         obj["metadata"]["creationTimestamp"] = datetime.fromtimestamp(now * SPEED, UTC).isoformat()
-        if self._moving:
-            owner = {"kind": "ReplicaSet", "name": arrival.name, "uid": arrival.name, "controller": True}
-            obj["metadata"]["ownerReferences"] = [owner]
+        obj["metadata"] |= controlled(arrival)
         obj["spec"]["priority"] = _PRIORITIES.get(arrival.kind, 0)
         pod = read_pod(msgspec.json.encode(obj))
         self._stays[name] = Stay(pod=arrival, created=now)

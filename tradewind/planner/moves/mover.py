@@ -15,11 +15,15 @@ from tradewind.planner.batch import PolicyOf
 from tradewind.planner.drains import DrainSet, carried_out, drains
 from tradewind.planner.keepers import SENTENCES, Keepers
 from tradewind.planner.moves import drain as machine
+from tradewind.planner.moves.crowding import Waiting
 from tradewind.planner.moves.drain import Drain, InFlight, Moving, Phase
 from tradewind.planner.moves.ledger import Ledger
 from tradewind.planner.moves.rules import Rules, best_first, stakes
 from tradewind.planner.plan_annotation import PlanAnnotation
 from tradewind.planner.settings import PlannerSettings
+
+# Sets that are tried against the pods that wait, at each look: each is a plan of its own.
+_TRIES = 5
 
 
 class Refusal(NamedTuple):
@@ -113,8 +117,11 @@ class Mover:
             return Round(trouble="disruption budgets cannot be listed")
         settings = self._settings_of().moves
         advice = self._advise(world, budgets)
+        if settings.mode != "act":
+            return Round(advice)
+        advice = self._beside_waiting(advice, world)
         chosen = next((each.chosen for each in advice if not each.trouble), None)
-        if settings.mode != "act" or chosen is None:
+        if chosen is None:
             return Round(advice)
         self.drain = machine.begin(chosen, world.pods, world.now, settings.place_seconds)
         return Round(advice, self._advance(world))
@@ -143,6 +150,18 @@ class Mover:
         found = drains(snapshot, world.pods, self._policy_of, budgets, limits=limits, rent=settings.rent)
         at_stake = stakes(snapshot, world.pods)
         return [Advice(each, rules.trouble(each, at_stake)) for each in best_first(found, at_stake)]
+
+    def _beside_waiting(self, advice: Sequence[Advice], world: World) -> list[Advice]:
+        """With the reason where a set takes the room of pods that wait; a second look asks again."""
+        waiting = self._waiting(world)
+        free = [each.chosen for each in advice if not each.trouble][:_TRIES]
+        crowding = {each.node: waiting.crowded_out(each.moves) for each in free}
+        return [each._replace(trouble=each.trouble or crowding.get(each.chosen.node, "")) for each in advice]
+
+    def _waiting(self, world: World) -> Waiting:
+        flying = {pod.uid: pod for pod in selection.in_flight(world.pods, world.now)}
+        pods = [flying.get(pod.uid, pod) for pod in world.pods]
+        return Waiting(_with_planned(world), pods, self._policy_of, rent=self._settings_of().rent)
 
     def _advance(self, world: World) -> Drain | None:
         """As far as it goes for now; the set, once it has ended."""
@@ -204,7 +223,8 @@ class Mover:
             return f"{came[0]} came to {drain.node} meanwhile"
         if carried_out(_with_planned(world), left, self._policy_of) is None:
             return f"the pods of {drain.node} no longer fit on their targets"
-        return "" if drain.evicted else self._pays_not(drain, world, rules)
+        crowding = self._waiting(world).crowded_out(left)
+        return crowding or ("" if drain.evicted else self._pays_not(drain, world, rules))
 
     def _pays_not(self, drain: Drain, world: World, rules: Rules) -> str:
         row = world.snapshot.row_of.get(drain.node)
