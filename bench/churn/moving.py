@@ -1,6 +1,6 @@
 """Moves in the simulation: the planner's own drain sets, rules and budgets, carried out in no time at all."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bench.churn.scenario import SECONDS, Arrival
@@ -19,13 +19,18 @@ from tradewind.planner.settings import PlannerSettings
 SPEED = HOUR_SECONDS / SECONDS
 
 
-def controlled(arrival: Arrival) -> dict[str, Any]:
-    """Metadata of a pod that somebody starts again, in every row alike: others are never moved.
+def controlled(arrival: Arrival, kind: str = "ReplicaSet", uid: str = "") -> dict[str, Any]:
+    """Metadata of a pod that somebody starts again: others are never moved.
 
     Without a floor: half of a workload of one pod is all of it, and durable nodes have not the room for all.
     """
-    owner = {"kind": "ReplicaSet", "name": arrival.name, "uid": arrival.name, "controller": True}
-    return {"ownerReferences": [owner], "annotations": {SHARE: "0"}}
+    owner = {"apiVersion": "v1", "kind": kind, "name": arrival.name, "uid": uid or arrival.name}
+    return {"ownerReferences": [{**owner, "controller": True}], "annotations": {SHARE: "0"}}
+
+
+def sped_up(moves: Mapping[str, Any]) -> dict[str, Any]:
+    """These settings for an hour that is over in a hundred seconds; budgets are for the hour as they are."""
+    return {key: value / SPEED if key.endswith("Seconds") else value for key, value in moves.items()}
 
 
 class Moving:

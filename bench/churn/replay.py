@@ -1,21 +1,23 @@
 """Plays a scenario on a control plane: pods are created and deleted on time, spot nodes vanish and come back.
 
-A pod whose node vanishes is created anew at once, as its controller would, until its time is over.
+A pod whose node vanishes, or that is evicted, is created anew at once, as its controller would, until its
+time is over.
 """
 
 import heapq
 import itertools
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from bench.churn.ledger import Account, Stay, account
+from bench.churn.moving import controlled, sped_up
 from bench.churn.scenario import CRITICAL_PRIORITY, Arrival, PricedNode, Scenario
-from bench.churn.ways import Way
+from bench.churn.ways import MOVES, Way
 from e2e import fake, manifests, objects, outcomes, scheduler
 from e2e.api import Api, ApiError
 from e2e.plane import ControlPlane
@@ -26,6 +28,7 @@ NAMESPACE = "churn"
 _ZONE = "topology.kubernetes.io/zone"
 _PRIORITIES = {"critical": CRITICAL_PRIORITY, "batch": -10}
 _NOT_FOUND = 404
+_OWNER = "ConfigMap"
 
 
 def measure(scenario: Scenario, way: Way, seconds: float) -> Account:
@@ -37,9 +40,20 @@ def measure(scenario: Scenario, way: Way, seconds: float) -> Account:
                 api.create(objects.priority_class(name, value))
             fake.create_namespace(api, NAMESPACE, fake.HELD if way.planned else {})
             with _placing(plane, api, way):
-                return _Replay(api, scenario, seconds).run()
+                owners = _owners(api, scenario) if way.moved else {}
+                return _Replay(api, scenario, seconds, owners).run()
         finally:
             api.close()
+
+
+def _owners(api: Api, scenario: Scenario) -> dict[str, str]:
+    """UIDs of objects that pods may have for a controller, and that no controller looks at."""
+    found = {}
+    for each in scenario.arrivals:
+        metadata = {"name": each.name, "namespace": NAMESPACE}
+        made = api.create({"apiVersion": "v1", "kind": _OWNER, "metadata": metadata})
+        found[each.name] = made["metadata"]["uid"]
+    return found
 
 
 @contextmanager
@@ -53,8 +67,7 @@ def _placing(plane: ControlPlane, api: Api, way: Way) -> Iterator[None]:
     plane.start_scheduler(scheduler.configuration(extenders=[entry]))
     if way.planned or way.guided:
         fake.create_namespace(api, manifests.NAMESPACE)
-        settings = {**way.settings} if way.planned else {**way.settings, "planner": {"schedulers": []}}
-        planner = Planner(plane.workspace, plane.kubeconfig, settings=settings)
+        planner = Planner(plane.workspace, plane.kubeconfig, settings=_of_planner(way))
         planner.wait_leading()
     if way.planned:
         for obj in manifests.hold(plane):
@@ -65,6 +78,15 @@ def _placing(plane: ControlPlane, api: Api, way: Way) -> Iterator[None]:
     yield
 
 
+def _of_planner(way: Way) -> dict[str, Any]:
+    settings = dict(way.settings or {})
+    if way.moved:
+        settings["planner"] = {"moves": sped_up(MOVES)}
+    elif not way.planned:
+        settings["planner"] = {"schedulers": []}
+    return settings
+
+
 @dataclass(order=True)
 class _Due:
     at: float
@@ -73,8 +95,10 @@ class _Due:
 
 
 class _Replay:
-    def __init__(self, api: Api, scenario: Scenario, seconds: float) -> None:
+    def __init__(self, api: Api, scenario: Scenario, seconds: float, owners: Mapping[str, str]) -> None:
+        """`owners`: UIDs of the objects that the pods belong to, by name."""
         self._api = api
+        self._owners = owners
         self._seconds = seconds
         self._nodes = {each.name: each for each in scenario.nodes}  # by the name of now, and of before
         self._name_of = {each.name: each.name for each in scenario.nodes}  # the newest of its kind
@@ -109,7 +133,10 @@ class _Replay:
     def _create(self, arrival: Arrival, name: str) -> None:
         with self._lock:
             self._stays[name] = Stay(pod=arrival, created=self._now())
-        self._api.create(pod_object(arrival, name))
+        obj = pod_object(arrival, name)
+        if arrival.name in self._owners:
+            obj["metadata"] |= controlled(arrival, _OWNER, self._owners[arrival.name])
+        self._api.create(obj)
         self._plan(arrival.until, partial(self._end, name))
 
     def _end(self, name: str) -> None:
@@ -148,8 +175,17 @@ class _Replay:
     def _watch(self) -> None:
         pods = f"/api/v1/namespaces/{NAMESPACE}/pods"
         for change in self._api.changes(pods, self._seconds):
-            if change.object:
+            if change.type == "DELETED":
+                self._gone(change.object["metadata"]["name"], self._now())
+            elif change.object:
                 self._see(change.object, self._now())
+
+    def _gone(self, name: str, at: float) -> None:
+        with self._lock:
+            stay = self._stays.get(name)
+            if stay is not None and stay.ended is None:
+                stay.ended, stay.evicted = at, True
+                self._plan(0.0, partial(self._create, stay.pod, f"{name}-m"))
 
     def _see(self, pod: objects.Object, at: float) -> None:
         name, node = pod["metadata"]["name"], outcomes.bound_to(pod)
@@ -184,7 +220,7 @@ def node_object(node: PricedNode, name: str) -> objects.Object:
 
 
 def pod_object(arrival: Arrival, name: str) -> objects.Object:
-    spec: dict[str, Any] = {}
+    spec: dict[str, Any] = {"terminationGracePeriodSeconds": 0}  # no kubelet ends it
     if arrival.kind in _PRIORITIES:
         spec["priorityClassName"] = arrival.kind
     if arrival.zone:

@@ -13,6 +13,8 @@ MOVES = {
     "everySeconds": 60,
     "budget": {"evictions": 100, "perWorkload": 1, "perNamespace": 100},
     "minAgeSeconds": 60,
+    "podCooldownSeconds": 3600,
+    "nodeCooldownSeconds": 1800,
     "move": ["single-replica", "job"],
     "minDollars": 0.0,
 }

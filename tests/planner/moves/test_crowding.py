@@ -89,7 +89,7 @@ def placed(cluster: FakeCluster, moves: Sequence[Move] = ()) -> set[str]:
     return {each.uid for each in plan(after, there, policy_of, None, 0.0, rent=2.0).plan.placements}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 100_000))
 def test_moves_leave_no_pod_without_a_node_that_a_plan_alone_places(seed: int) -> None:
     cluster = drawn(seed)
