@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from tradewind.cluster import hints
-from tradewind.cluster.objects import ANNOTATION_PREFIX, Pod
+from tradewind.cluster.names import ANNOTATION_PREFIX
+from tradewind.cluster.objects import Pod
 from tradewind.cluster.roster import GANG, Roster
 
 

@@ -6,7 +6,8 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from scoring.rules import Mask, Scores, all_nodes, uniform
-from tradewind.cluster.objects import ANNOTATION_PREFIX, Pod
+from tradewind.cluster.names import ANNOTATION_PREFIX
+from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Nodes
 from tradewind.cluster.table import NodeTable
 

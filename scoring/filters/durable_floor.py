@@ -6,7 +6,8 @@ from typing import ClassVar, NamedTuple
 from scoring.filters.node_affinity import names_one_node
 from scoring.pod_filter import PodFilter, Relations, Waiting
 from scoring.rules import Mask, all_nodes
-from tradewind.cluster.objects import ANNOTATION_PREFIX, Pod
+from tradewind.cluster.names import ANNOTATION_PREFIX
+from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Nodes
 
 MIN = ANNOTATION_PREFIX + "durable-min"

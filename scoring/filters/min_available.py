@@ -8,7 +8,8 @@ import numpy as np
 from scoring.filters.durable_floor import movable, number
 from scoring.pod_filter import PodFilter, Relations, Waiting
 from scoring.rules import Mask, all_nodes
-from tradewind.cluster.objects import ANNOTATION_PREFIX, Pod
+from tradewind.cluster.names import ANNOTATION_PREFIX
+from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Floats, Nodes, Supply, frozen
 from tradewind.cluster.table import NodeTable, Rows
 

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from tradewind.cluster.objects import ANNOTATION_PREFIX, DELETION_COST, Pod
+from tradewind.cluster.names import ANNOTATION_PREFIX
+from tradewind.cluster.objects import DELETION_COST, Pod
 from tradewind.cluster.selectors import parse_selector
 from tradewind.errors import TradewindError
 

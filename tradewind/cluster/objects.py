@@ -17,6 +17,7 @@ from tradewind.cluster.constraints import (
     read_spreads,
 )
 from tradewind.cluster.interning import MAX_KEPT, InterningDecoder
+from tradewind.cluster.names import ANNOTATION_PREFIX
 from tradewind.cluster.quantity import amount
 from tradewind.cluster.requests import pod_sizes, read_nanos, sizes_key
 from tradewind.cluster.wire import (
@@ -40,7 +41,6 @@ from tradewind.cluster.workloads import workload_of
 from tradewind.errors import UnreadableObjectError
 from tradewind.kube.objects import UNREADABLE, read_identity
 
-ANNOTATION_PREFIX = "tradewind.dev/"
 # Among the pods of a ReplicaSet, those with the lowest cost are deleted first; 0 where there is none.
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 

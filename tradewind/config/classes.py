@@ -7,7 +7,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 
 from scoring.policy import Policy
 from scoring.rules import Filter
-from tradewind.cluster.objects import ANNOTATION_PREFIX, Pod
+from tradewind.cluster.names import ANNOTATION_PREFIX
+from tradewind.cluster.objects import Pod
 from tradewind.cluster.selectors import matches, parse_selector
 
 CLASS = ANNOTATION_PREFIX + "workload-class"
@@ -21,7 +22,7 @@ def _parsed(text: str) -> str:
 class Match(BaseModel):
     """All that is given must hold; of a list, one."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     namespaces: frozenset[str] | None = None
     labels: Annotated[str, AfterValidator(_parsed)] | None = None

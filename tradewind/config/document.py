@@ -47,7 +47,7 @@ Rule = TypeVar("Rule", Filter, Scorer)
 class Layer(BaseModel):
     """Weights and rules' parameters, over those of a preset, over those of the layer below."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     preset: Literal["cost", "balanced", "availability"] | None = None
     weights: dict[str, Weight] = Field(default={}, description="by the scorer's name or its letter")

@@ -21,7 +21,9 @@ Weight = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)]
 
 
 class _Settings(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel, populate_by_name=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, alias_generator=to_camel, populate_by_name=True, defer_build=True
+    )
 
 
 class SiteSettings(_Settings):

@@ -6,7 +6,8 @@ from functools import cached_property
 
 import msgspec
 
-from tradewind.cluster.objects import ANNOTATION_PREFIX, Pod
+from tradewind.cluster.names import ANNOTATION_PREFIX
+from tradewind.cluster.objects import Pod
 from tradewind.cluster.quantity import amount
 from tradewind.cluster.requests import read_nanos
 from tradewind.cluster.wire import NULL, RawQuantities

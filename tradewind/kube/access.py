@@ -8,10 +8,15 @@ from typing import Any
 
 import urllib3
 import yaml
-from kubernetes.client import ApiClient, Configuration
-from kubernetes.config import ConfigException, load_incluster_config, load_kube_config
 
 from tradewind.errors import TradewindError
+from tradewind.kube.official import (
+    ApiClient,
+    ConfigException,
+    Configuration,
+    load_incluster_config,
+    load_kube_config,
+)
 
 __all__ = [
     "ApiClient",

@@ -8,10 +8,10 @@ from typing import Any
 
 import msgspec
 import urllib3
-from kubernetes.client import ApiClient
 
 from tradewind.kube.access import credentials
 from tradewind.kube.failures import api_errors, refusal
+from tradewind.kube.official import ApiClient
 
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"

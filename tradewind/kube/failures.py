@@ -7,9 +7,9 @@ from typing import TypeVar
 
 import msgspec
 import urllib3
-from kubernetes.config import ConfigException
 
 from tradewind.errors import ApiError, ConflictError, GoneError, NotFoundError
+from tradewind.kube.official import ConfigException
 
 _KINDS: dict[int, type[ApiError]] = {
     HTTPStatus.NOT_FOUND: NotFoundError,

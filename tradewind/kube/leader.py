@@ -15,11 +15,11 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 import msgspec
-from kubernetes.client import ApiClient
 
 from tradewind.errors import ApiError, TradewindError
 from tradewind.kube.backoff import jittered
 from tradewind.kube.lease import REQUEST_SECONDS, Lease, LeaseSpec, LeaseStore
+from tradewind.kube.official import ApiClient
 
 _MIN_REQUEST_SECONDS = 0.1
 _NEVER = -math.inf

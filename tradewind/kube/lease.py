@@ -1,11 +1,11 @@
 """One Lease of coordination.k8s.io, as it is kept in the API server."""
 
 import msgspec
-from kubernetes.client import ApiClient
 
 from tradewind.errors import ConflictError, NotFoundError
 from tradewind.kube.client import Client
 from tradewind.kube.failures import decoded
+from tradewind.kube.official import ApiClient
 
 # A silent API server leaves time for a second try before the deadline of the leader's defaults.
 REQUEST_SECONDS = 5.0

@@ -13,10 +13,10 @@ from http import HTTPStatus
 from typing import Any
 
 import urllib3
-from kubernetes.client import ApiClient
 
 from tradewind.kube.access import credentials
 from tradewind.kube.failures import api_errors, refusal
+from tradewind.kube.official import ApiClient
 
 # A TCP and TLS handshake takes a few round trips; a server that is gone should be noticed soon.
 _CONNECT_SECONDS = 5.0

@@ -16,14 +16,13 @@ from typing import Any, NamedTuple, Self
 
 import aiohttp
 import msgspec
-from kubernetes.client import ApiClient, Configuration
-from kubernetes.client.rest import should_bypass_proxies
 
 from tradewind.errors import ApiError
 from tradewind.kube.access import credentials
 from tradewind.kube.backoff import Backoff
 from tradewind.kube.client import MERGE_PATCH, USER_AGENT
 from tradewind.kube.failures import api_errors, refusal
+from tradewind.kube.official import ApiClient, Configuration, should_bypass_proxies
 
 # Of the object that a write leaves behind nothing is read: its metadata are the least that can be asked for.
 # It saves bytes only: the API server's own time was the same for whole pods, and for protobuf.

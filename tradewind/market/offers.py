@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from tradewind.cluster.objects import ANNOTATION_PREFIX, Node
+from tradewind.cluster.names import ANNOTATION_PREFIX
+from tradewind.cluster.objects import Node
 from tradewind.market.quotes import LARGEST, Origin, Quote, Refusals, number
 
 PRICE = ANNOTATION_PREFIX + "price"

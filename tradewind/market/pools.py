@@ -2,7 +2,8 @@
 
 from typing import NamedTuple
 
-from tradewind.cluster.objects import ANNOTATION_PREFIX, Node
+from tradewind.cluster.names import ANNOTATION_PREFIX
+from tradewind.cluster.objects import Node
 
 CAPACITY_TYPE = ANNOTATION_PREFIX + "capacity-type"
 SPOT, ON_DEMAND = "spot", "on-demand"

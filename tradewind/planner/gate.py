@@ -1,8 +1,15 @@
 """The scheduling gate that holds a pod until it is planned."""
 
-from collections.abc import Mapping
+from __future__ import annotations
 
-from tradewind.cluster.objects import ANNOTATION_PREFIX, Pod
+from typing import TYPE_CHECKING
+
+from tradewind.cluster.names import ANNOTATION_PREFIX
+
+if TYPE_CHECKING:  # `release` knows the gate, and needs no objects
+    from collections.abc import Mapping
+
+    from tradewind.cluster.objects import Pod
 
 GATE = ANNOTATION_PREFIX + "planning"
 # Its first name, which the annotation has too. Pods behind it are still planned and ungated, for one version.

@@ -14,7 +14,8 @@ from scoring.policy import Policy
 from scoring.rules import Account, Filter, ResourceFilter
 from tradewind.cluster import hints
 from tradewind.cluster.hints import Hints
-from tradewind.cluster.objects import ANNOTATION_PREFIX, Pod
+from tradewind.cluster.names import ANNOTATION_PREFIX
+from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Nodes
 from tradewind.planner.objective import pod_cost, spread
 from tradewind.planner.problem import Amounts, Floats, Mask, PodClass

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from tradewind.cluster.cache import Cache
-from tradewind.cluster.objects import ANNOTATION_PREFIX
+from tradewind.cluster.names import ANNOTATION_PREFIX
 from tradewind.errors import ApiError, NotFoundError, TradewindError
 from tradewind.fleet.error_rate import ErrorRate
 from tradewind.fleet.settings import SiteSettings

@@ -1,0 +1,3 @@
+"""Names of ours on objects of the cluster."""
+
+ANNOTATION_PREFIX = "tradewind.dev/"
