@@ -1,6 +1,6 @@
 """The official client, entered past its package: what it brings later is the real thing."""
 
-import requests_oauthlib
+import requests_oauthlib  # type: ignore[import-untyped]
 from kubernetes.config import kube_config
 
 from tradewind.kube import official
