@@ -168,8 +168,11 @@ def test_a_batch_stays_open_while_pods_are_owed() -> None:
     assert asked == [0.7] * 3
 
 
-def test_pods_that_are_owed_for_ever_close_no_batch_later_than_its_time() -> None:
-    settings = BatchSettings(seconds=0.2, pause_seconds=0.01)
+@pytest.mark.parametrize(
+    "limits", [{"seconds": 0.2}, {"seconds": 86_400, "burst_seconds": 0.1, "wait_seconds": 0.1}]
+)
+def test_pods_that_are_owed_for_ever_close_no_batch_later_than_its_time(limits: dict[str, float]) -> None:
+    settings = BatchSettings(pause_seconds=0.01, **limits)  # type: ignore[arg-type]
     work = collect(
         _waiting(1),
         settings,

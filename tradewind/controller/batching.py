@@ -16,6 +16,8 @@ from tradewind.planner.settings import BatchSettings
 _LOOK_SECONDS = 0.02
 # The same while pods are owed: each look is at all pods.
 _OWED_LOOK_SECONDS = 0.05
+# What a large workload owes comes over half a minute: for so many bursts it is waited for, no longer.
+_OWED_BURSTS = 2.0
 
 # Takes seconds: whether a workload owes pods, and one of its pods came within these.
 Owed = Callable[[float], bool]
@@ -86,7 +88,7 @@ async def collect(
 ) -> Collected:
     """Wait until the batch is closed that the news opened, and no workload owes it pods that still come."""
     window = Window(settings, seen, opened, min_seconds)
-    deadline = time.monotonic() + settings.seconds
+    deadline = time.monotonic() + min(settings.seconds, _OWED_BURSTS * settings.burst_seconds)
     while True:
         news, now = cache.wait_for_work(seen, 0.0), time.monotonic()
         window.observe(news, now)
