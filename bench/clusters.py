@@ -2,23 +2,28 @@
 
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from bench import workload
 from bench.measurement import Cluster
 from bench.runs import Say
 from e2e import fake
 from e2e.api import Api
+from e2e.objects import Object
 from e2e.plane import ControlPlane
 
 
+def running(nodes: int, say: Say) -> contextlib.AbstractContextManager[Cluster]:
+    return with_nodes(workload.nodes(nodes), say)
+
+
 @contextlib.contextmanager
-def running(nodes: int, say: Say) -> Iterator[Cluster]:
+def with_nodes(nodes: Iterable[Object], say: Say) -> Iterator[Cluster]:
     started = time.monotonic()
     with ControlPlane() as plane, contextlib.closing(Api(plane.kubeconfig)) as api:
-        fake.add_nodes(api, workload.nodes(nodes))
+        count = len(fake.add_nodes(api, nodes))
         namespace = fake.add_namespace(api, "bench")
-        say(f"{nodes:,} nodes on a control plane of their own, in {time.monotonic() - started:.0f} s")
+        say(f"{count:,} nodes on a control plane of their own, in {time.monotonic() - started:.0f} s")
         yield Cluster(plane=plane, api=api, namespace=namespace)
 
 

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -78,12 +79,18 @@ def _extender(service: Tradewind) -> Extender:
 
 
 @contextmanager
-def _planned(plane: ControlPlane) -> Iterator[Extender]:
-    """The extender, and a planner that leads; both with their default settings."""
+def _planned(plane: ControlPlane, *, guided: bool = False) -> Iterator[Extender]:
+    """The extender, and a planner that leads; both with their default settings.
+
+    With `guided` no pod is planned: the guide of the standing plan is all that comes from the planner.
+    """
+    settings = {"planner": {"schedulers": []}} if guided else None
     with Workspace() as workspace:
         service = Tradewind(workspace, plane.kubeconfig)
-        planner = Planner(workspace, plane.kubeconfig, lease_seconds=15.0)
+        planner = Planner(workspace, plane.kubeconfig, lease_seconds=15.0, settings=settings)
         planner.wait_leading()
+        if guided:
+            service.wait_metric("tradewind_guide_followed", 1)
         try:
             yield replace(_extender(service), planner=planner.process)
         finally:
@@ -96,6 +103,7 @@ ECHO = Contender(name="echo", running=lambda _plane: served_echo())
 GO = Contender(name="go", running=lambda _plane: served_go())
 TRADEWIND = Contender(name="tradewind", running=_tradewind)
 PLANNED = Contender(name="planned", running=_planned)
+GUIDED = Contender(name="guided", running=partial(_planned, guided=True))
 
 # Whose pods wait already when kube-scheduler starts; what is planned is measured by bench.burst.
 ALL = (PLAIN, ECHO, GO, TRADEWIND)

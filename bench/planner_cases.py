@@ -61,7 +61,10 @@ def pod(
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {"name": name, "namespace": "bench", "labels": {"app": app or "bench"}},
-        "spec": {"containers": [{"name": "main", "resources": {"requests": requests}}], **(spec or {})},
+        "spec": {
+            "containers": [{"name": "main", "image": "none", "resources": {"requests": requests}}],
+            **(spec or {}),
+        },
         "status": {"phase": "Pending"},
     }
 
@@ -137,8 +140,8 @@ def openb(data: Path) -> list[Object]:
     return [*nodes, *pods]
 
 
-def priced(data: Path, nodes: int, seed: int) -> list[Object]:
-    """Room to spare at many prices: 25 instance types, half of the nodes spot, 45 % of the cores wanted."""
+def priced(data: Path, nodes: int, seed: int, used: float = 0.45) -> list[Object]:
+    """Room to spare at many prices: 25 instance types, half of the nodes spot; `used` of the cores wanted."""
     draw = random.Random(seed)
     types = [
         row
@@ -174,7 +177,7 @@ def priced(data: Path, nodes: int, seed: int) -> list[Object]:
         row, factor = draw.choice(wanted), draw.uniform(0.05, 0.5)
         milli = max(int(int(row["cpu_milli"]) * factor), 1)
         asked += milli
-        if asked > 0.45 * cores:
+        if asked > used * cores:
             return objects
         memory = int(int(row["memory_mib"]) * factor) * _MIB
         objects.append(pod(f"pod-{len(objects):05}", milli, memory))

@@ -135,6 +135,15 @@ def test_a_class_is_laid_over_the_document_and_its_preset() -> None:
     assert {rule.name: weight for rule, weight in batch.scorers}["price"] == 6
 
 
+def test_the_guide_does_not_drive_pods_together_that_are_to_be_spread() -> None:
+    policies = config.parse(
+        _HEAD
+        + "classes: [{name: apart, match: {labels: a}, placement: spread}, {name: close, match: {labels: b}}]"
+    ).policies()
+    for policy, weight in zip(policies.all(), (3.0, 0.0, 3.0), strict=True):
+        assert {rule.name: each for rule, each in policy.scorers}["guide"] == weight
+
+
 def test_a_rule_takes_its_fields_as_parameters() -> None:
     policy = config.parse(_HEAD + "rules: {resource_fit: {resources: [memory]}}").policies().default
     assert policy.scorers[0][0] == config._SCORERS["resource_fit"](resources=("memory",))  # type: ignore[call-arg]

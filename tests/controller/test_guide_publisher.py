@@ -70,9 +70,9 @@ def test_bids_that_tremble_are_not_written(maps: ConfigMaps, leader: _Leader) ->
 
 
 def test_a_guide_is_renewed_before_it_gets_too_old(maps: ConfigMaps, leader: _Leader) -> None:
-    """Half of its life is longer than to the next solve, and leaves time for a failure."""
-    for age, version in ((60, 1), (45, 1), (30, 2), (15, 2), (0, 3)):
-        leader.publisher.publish(guide(age=age, lives=3600 if age == 60 else 45))
+    """A solve before its time writes nothing. What a leader leaves lives for 30 s: its Lease for 15."""
+    for age, version in ((44, 1), (40, 1), (30, 1), (29, 2), (20, 2), (14, 3)):
+        leader.publisher.publish(guide(age=age, lives=45))
         assert maps.version == version, age
 
 

@@ -17,6 +17,7 @@ from tradewind.controller import standing as controller_standing
 from tradewind.controller.guide_publisher import GuidePublisher
 from tradewind.controller.metrics import StandingMetrics
 from tradewind.controller.standing import Standing
+from tradewind.planner.settings import PoolTemplate
 from tradewind.planner.solver_process import SolverLostError
 from tradewind.planner.standing.programme import Programme
 from tradewind.planner.standing.standing import Solved, StandingPlan
@@ -34,9 +35,11 @@ class _Here(StandingWorker):
         self.closed = 0
         self.fails = ""
         self.needed: list[frozenset[str]] = []
+        self.templates: Sequence[PoolTemplate] = ()
 
-    def solve(self, *arguments: Any) -> Solved | None:
+    def solve(self, *arguments: Any, templates: Sequence[PoolTemplate] = ()) -> Solved | None:
         snapshot, pods, policy_of, seconds, needed = arguments
+        self.templates = templates
         self.solves += 1
         self.needed.append(frozenset(needed))
         if self.fails:
@@ -63,7 +66,10 @@ class _Leader:
         self.settings = Settings(self.file, ConfigMetrics(self.registry))
         self.worker = _Here()
         publisher = GuidePublisher(self.maps.client(), "here", metrics, lambda: True)
-        self.standing = Standing(self.cache, self.settings, self.worker, publisher, metrics)
+        self.pools: Sequence[PoolTemplate] = ()
+        self.standing = Standing(
+            self.cache, self.settings, self.worker, publisher, metrics, pools=lambda: self.pools
+        )
 
     def monotonic(self) -> float:
         return self.now
@@ -91,6 +97,14 @@ def leader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> _Leader:
 def test_the_cluster_is_solved_at_once_and_then_each_fifteen_seconds(leader: _Leader) -> None:
     leader.fill("ab", 4)
     assert [leader.solves_after(seconds) for seconds in (0, 5, 9, 1, 14, 1)] == [1, 0, 0, 1, 0, 1]
+
+
+def test_nodes_that_could_be_added_are_told_of(leader: _Leader) -> None:
+    leader.fill("ab", 4)
+    leader.solves_after(0)
+    leader.pools = [PoolTemplate(name="x", resources={"cpu": 4}, price=0.5)]
+    leader.solves_after(15)
+    assert leader.worker.templates == leader.pools
 
 
 def test_what_is_solved_is_published_and_counted(leader: _Leader) -> None:

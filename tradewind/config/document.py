@@ -175,6 +175,8 @@ def _policy(workload_class: str, layers: Sequence[Layer]) -> Policy:
     if placement == "spread":
         # Its literal formula favours the node with the most room.
         rules[ResourceFit.name] = {"formula": "literal"} | rules.get(ResourceFit.name, {})
+        # The standing plan fills nodes one after another.
+        weights[GuideScore.name] = 0.0
     return Policy(
         filters=tuple(_filters(rules)),
         scorers=tuple((_build(rule, _shared(rules, name)), weights[name]) for name, rule in _SCORERS.items()),

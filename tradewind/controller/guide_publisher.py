@@ -93,6 +93,6 @@ class GuidePublisher:
 
 
 def _lasts(published: Guide, guide: Guide) -> bool:
-    """Whether it says the same and lives for half of its life, which is longer than to the next solve."""
-    half = (guide.until - guide.solved_at) / 2
-    return guide.solved_at - published.solved_at < half and guide.says_the_same_as(published)
+    """Whether it says the same, and two thirds of its life are left: enough for the next leader to come."""
+    third = (guide.until - guide.solved_at) / 3
+    return guide.solved_at - published.solved_at < third and guide.says_the_same_as(published)

@@ -137,6 +137,11 @@ class StandingMetrics:
             "Pods for which the standing plan has no room, those to come included.",
             registry=registry,
         )
+        self._new_nodes = Gauge(
+            "tradewind_standing_new_nodes",
+            "Nodes of pools that the standing plan would add, in parts.",
+            registry=registry,
+        )
         self._arcs = Gauge(
             "tradewind_standing_arcs",
             "Arcs of the standing plan's network: all, and those rebuilt for the latest solve.",
@@ -149,5 +154,6 @@ class StandingMetrics:
         for role, count in solved.guide.counts().items():
             self._nodes.labels(role).set(count)
         self._unplaced.set(float(solved.solution.unplaced.sum()))
+        self._new_nodes.set(solved.new_nodes)
         self._arcs.labels("all").set(solved.solution.arcs)
         self._arcs.labels("rebuilt").set(solved.solution.rebuilt)

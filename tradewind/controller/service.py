@@ -180,7 +180,9 @@ class PlannerService:
         publisher = GuidePublisher(
             Client(self._api), parts.namespace, metrics, lambda: leader.leading, self._journal
         )
-        standing = Standing(parts.cache, parts.settings, StandingWorker(), publisher, metrics)
+        standing = Standing(
+            parts.cache, parts.settings, StandingWorker(), publisher, metrics, pools=parts.pools
+        )
         try:
             while True:
                 await asyncio.sleep(_STANDING_SECONDS)

@@ -3,6 +3,7 @@
 import logging
 import math
 import time
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from tradewind.cluster.cache import Cache
@@ -10,7 +11,7 @@ from tradewind.cluster.snapshot import Supply
 from tradewind.config.settings import Settings
 from tradewind.controller.guide_publisher import GuidePublisher
 from tradewind.controller.metrics import StandingMetrics
-from tradewind.planner.settings import StandingSettings
+from tradewind.planner.settings import PoolTemplate, StandingSettings
 from tradewind.planner.solver_process import SolverLostError
 from tradewind.planner.standing.standing import Solved
 from tradewind.planner.standing.worker import StandingWorker
@@ -42,12 +43,16 @@ class Standing:
         worker: StandingWorker,
         publisher: GuidePublisher,
         metrics: StandingMetrics,
+        *,
+        pools: Callable[[], Sequence[PoolTemplate]] = tuple,
     ) -> None:
+        """`pools` are nodes that could be added."""
         self._cache = cache
         self._settings = settings
         self._publisher = publisher
         self._metrics = metrics
         self._worker = worker
+        self._pools = pools
         self._seen: _Seen | None = None
         self._started = -math.inf  # the newest solve, of time.monotonic
         self._took = 0.0
@@ -94,7 +99,9 @@ class Standing:
     def _solve(self, seconds: float) -> Solved | None:
         try:
             policy_of = self._settings.policies.of
-            solved = self._worker.solve(*self._cache.state(), policy_of, seconds, self._needed or ())
+            solved = self._worker.solve(
+                *self._cache.state(), policy_of, seconds, self._needed or (), templates=self._pools()
+            )
         except SolverLostError as error:
             self._failed(str(error))
             return None

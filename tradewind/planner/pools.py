@@ -32,6 +32,14 @@ class Growth(NamedTuple):
 NONE = Growth({}, {})
 
 
+class PoolNode(NamedTuple):
+    """An empty node that does not exist yet."""
+
+    template: PoolTemplate
+    node: Node
+    offer: Offer
+
+
 def growth(
     templates: Sequence[PoolTemplate],
     pods: Sequence[Pod],
@@ -89,20 +97,21 @@ def _empty_nodes(templates: Iterable[PoolTemplate], max_nodes: int) -> tuple[Cac
     offers: dict[str, Offer] = {}
     cache = Cache(lambda node: offers[node.name])
     for template in templates:
-        price = math.nan if template.price is None else template.price
-        offer = Offer(price, price, template.interruption_rate, template.durable)
-        allocatable = {"pods": _PODS, **template.allocatable()}
-        taints = tuple(taint.taint() for taint in template.taints)
         for number in range(min(template.max_nodes, max_nodes)):
-            name = f"{template.name}/{number}"  # no name of a real node
-            offers[name], pool_of[name] = offer, template.name
-            cache.apply_node(
-                Node(
-                    name=name,
-                    labels={**template.labels, _HOST: name},
-                    annotations={},
-                    allocatable=allocatable,
-                    taints=taints,
-                )
-            )
+            _, node, offer = pool_node(template, number)
+            offers[node.name], pool_of[node.name] = offer, template.name
+            cache.apply_node(node)
     return cache, pool_of
+
+
+def pool_node(template: PoolTemplate, number: int) -> PoolNode:
+    name = f"{template.name}/{number}"  # no name of a real node
+    price = math.nan if template.price is None else template.price
+    node = Node(
+        name=name,
+        labels={**template.labels, _HOST: name},
+        annotations={},
+        allocatable={"pods": _PODS, **template.allocatable()},
+        taints=tuple(taint.taint() for taint in template.taints),
+    )
+    return PoolNode(template, node, Offer(price, price, template.interruption_rate, template.durable))

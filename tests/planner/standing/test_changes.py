@@ -11,6 +11,7 @@ from tests.builders import NodeBuilder, node, pod
 from tests.planner.cases import filled, policy_of
 from tradewind.cluster.cache import Cache
 from tradewind.cluster.snapshot import Offer
+from tradewind.planner.settings import PoolTemplate
 from tradewind.planner.standing.changes import Changes, Listener, Told
 
 
@@ -24,7 +25,7 @@ class _Pair:
 
     def tell(self) -> None:
         self.newest = self.told.changes(*self.cache.state(), policy_of)
-        snapshot, pods, _ = self.listener.hear(pickle.loads(pickle.dumps(self.newest)))  # noqa: S301
+        snapshot, pods, *_ = self.listener.hear(pickle.loads(pickle.dumps(self.newest)))  # noqa: S301
         here, theirs = self.cache.snapshot().nodes, snapshot.nodes
         assert sorted(pods, key=str) == sorted(self.cache.all_pods(), key=str)
         assert set(here.names) == set(theirs.names)
@@ -51,7 +52,34 @@ def test_only_what_changed_is_told() -> None:
     assert (len(pair.newest.nodes), len(pair.newest.pods)) == (2, 2)
     assert pair.newest.policy_of is not None
     pair.tell()
-    assert pair.newest[1:] == ([], {}, [], [], [], None)
+    assert pair.newest[1:] == ([], {}, [], [], [], None, {})
+
+
+def _pool(name: str, price: float | None, max_nodes: int = 3) -> PoolTemplate:
+    return PoolTemplate(name=name, resources={"cpu": 4}, price=price, max_nodes=max_nodes)
+
+
+def test_pools_are_nodes_that_are_told_of_once() -> None:
+    cache = filled([_node("a", 1)], [])
+    told, listener = Told(), Listener()
+    for templates, new, gone, pools in (
+        ([_pool("x", 0.5), _pool("unpriced", None)], {"x/0": 0.5}, [], {"x/0": 3}),
+        ([_pool("x", 0.5)], {}, [], {"x/0": 3}),
+        ([_pool("x", 0.7)], {"x/0": 0.7}, [], {"x/0": 3}),
+        ([_pool("y", 0.1, 8)], {"y/0": 0.1}, ["x/0"], {"y/0": 8}),
+        ([], {}, ["y/0"], {}),
+    ):
+        found = told.changes(*cache.state(), policy_of, templates)
+        assert {name: offer.price for name, offer in found.offers.items() if name != "a"} == new
+        assert (found.gone_nodes, found.pools) == (gone, pools)
+        snapshot, _, _, heard = listener.hear(found)
+        assert (set(snapshot.nodes.names), heard) == ({"a", *pools}, pools)
+        assert np.isfinite(snapshot.nodes.price).all()
+
+
+def test_without_any_price_of_a_node_a_pool_says_nothing() -> None:
+    found = Told().changes(*filled([node("a")], []).state(), policy_of, [_pool("x", 0.5)])
+    assert ([each.name for each in found.nodes], found.pools) == (["a"], {})
 
 
 def test_a_price_without_a_change_of_the_node_is_told() -> None:

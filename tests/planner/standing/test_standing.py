@@ -1,15 +1,17 @@
 """The standing plan: worked examples of what it opens, what room is worth, and who is to be drained."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import pytest
 
 from tests.builders import NodeBuilder, PodBuilder, node, pod
 from tests.planner.cases import filled, policy_of
 from tradewind.cluster.guide import Guide, Role
+from tradewind.config import document as config
+from tradewind.planner.batch import PolicyOf
 from tradewind.planner.standing.network import Network, Solution
 from tradewind.planner.standing.programme import Programme
-from tradewind.planner.standing.standing import StandingPlan
+from tradewind.planner.standing.standing import Solved, StandingPlan
 
 # The middle of a step of sizes, so that one pod weighs one: e^(27.5/4) millicores.
 _CPU = 968
@@ -38,8 +40,10 @@ class _Run:
         self.networks.append(network)
         return self.programme.solve(network, seconds)
 
-    def solved(self, now: float = 0.0) -> tuple[Guide, Solution]:
-        found = self.plan.run(*self.cache.state(), policy_of, now)
+    def solved(
+        self, now: float = 0.0, pools: Mapping[str, int] | None = None, policy_of: PolicyOf = policy_of
+    ) -> Solved:
+        found = self.plan.run(*self.cache.state(), policy_of, now, pools or {})
         assert found is not None
         return found
 
@@ -51,7 +55,7 @@ def _roles(guide: Guide) -> dict[str, Role]:
 def test_the_cheaper_nodes_are_needed_and_the_rest_drained() -> None:
     """Six pods, four a node: one and a half of the cheap nodes."""
     run = _Run([_node(f"cheap{i}", 1.0) for i in range(3)] + [_node("dear", 2.0)], _pods(6))
-    guide, solution = run.solved()
+    guide, solution, _ = run.solved()
     assert sum(solution.opened) == pytest.approx(1.5, abs=0.01)
     roles = _roles(guide)
     assert [roles[name] for name in ("cheap0", "cheap1", "cheap2", "dear")] == [
@@ -71,7 +75,7 @@ def test_the_nodes_in_use_are_those_that_are_needed() -> None:
 def test_a_bid_is_what_room_saves() -> None:
     """The last pod pays a quarter of the dear node: so much a place on the cheap one is worth."""
     run = _Run([_node("cheap", 1.0), _node("dear", 2.0)], _pods(6))
-    guide, _ = run.solved()
+    guide = run.solved().guide
     cheap, dear = (found[0] for name in ("cheap", "dear") if (found := guide.kind_of(name)))
     assert cheap.bids["cpu"] * _CPU == pytest.approx(0.5, rel=0.01)
     assert dear.bids["cpu"] * _CPU == pytest.approx(0.5, rel=0.01)
@@ -79,7 +83,7 @@ def test_a_bid_is_what_room_saves() -> None:
 
 def test_pods_of_high_priority_are_on_durable_nodes_and_others_leave_them_room() -> None:
     nodes = [_node(f"spot{i}", 1.0, spot=True) for i in range(2)] + [_node("durable", 3.0)]
-    guide, solution = _Run(nodes, [*_pods(4, "plain"), *_pods(2, "critical", priority=100_000)]).solved()
+    guide, solution, _ = _Run(nodes, [*_pods(4, "plain"), *_pods(2, "critical", priority=100_000)]).solved()
     kinds = {name: kind for kind in guide.kinds for names in kind.roles.values() for name in names}
     assert list(kinds["durable"].targets) == [f"default/100000/{_CPU}cpu"]
     assert list(kinds["spot0"].targets) == [f"default/0/{_CPU}cpu"]
@@ -87,7 +91,7 @@ def test_pods_of_high_priority_are_on_durable_nodes_and_others_leave_them_room()
 
 
 def test_what_has_no_room_is_unscheduled_and_the_rest_is_planned() -> None:
-    _, solution = _Run([_node("only", 1.0)], _pods(7)).solved()
+    solution = _Run([_node("only", 1.0)], _pods(7)).solved().solution
     assert solution.unplaced.sum() == pytest.approx(3, abs=0.05)
 
 
@@ -121,7 +125,7 @@ def test_an_update_finds_what_a_new_programme_finds() -> None:
         run.cache.remove_pod(f"default/p{number}")
         if number == 2:
             run.cache.remove_node("n0")
-        _, found = run.solved(1.0 + number)
+        found = run.solved(1.0 + number).solution
         anew = Programme().solve(run.networks[-1], 10.0)
         assert anew is not None
         price = run.networks[-1].price
@@ -139,7 +143,7 @@ def test_a_daemon_set_is_no_demand_and_takes_its_room() -> None:
     daemons = [
         pod(f"d{i}").requests(cpu=f"{_CPU}m").on(f"n{i}").owner("DaemonSet", "agent", "1") for i in range(2)
     ]
-    guide, solution = _Run([_node(f"n{i}", 1.0) for i in range(2)], [*daemons, *_pods(3)]).solved()
+    guide, solution, _ = _Run([_node(f"n{i}", 1.0) for i in range(2)], [*daemons, *_pods(3)]).solved()
     assert solution.opened.sum() == pytest.approx(1.0, rel=0.01)  # three places a node
     assert {kind.own_pods for kind in guide.kinds} == {1}
 
@@ -152,3 +156,100 @@ def test_without_nodes_there_is_no_guide() -> None:
 @pytest.mark.parametrize("odd", [[pod("odd")], [pod("odd").requests(cpu="0")], [pod("odd").on("gone")]])
 def test_odd_pods_are_planned_too(odd: Sequence[PodBuilder]) -> None:
     assert _Run([_node("n", 1.0)], odd).solved()
+
+
+def _bid(guide: Guide, name: str) -> float:
+    """Of one of the pods here, dollars an hour."""
+    found = guide.kind_of(name)
+    assert found is not None
+    return found[0].bids.get("cpu", 0.0) * _CPU
+
+
+@pytest.mark.parametrize(
+    ("most", "bid", "new", "dear"),
+    [
+        # Two pods beyond the four of the cheap node: half of a new one. A place there is 1.2/4 and a tenth.
+        pytest.param(5, 0.33, 0.5, Role.DRAIN, id="no room is worth more than that of a new node"),
+        # The pool has room for none: both are on the dear node, at 2/4.
+        pytest.param(0, 0.5, 0.0, Role.KEEP, id="without the pool the dear node says what room is worth"),
+    ],
+)
+def test_a_pool_caps_the_bids(most: int, bid: float, new: float, dear: Role) -> None:
+    nodes = [_node("cheap", 1.0), _node("dear", 2.0)]
+    pools = [_node("pool/0", 1.2)] if most else []
+    found = _Run([*nodes, *pools], _pods(6)).solved(pools={"pool/0": most} if most else {})
+    assert _bid(found.guide, "cheap") == pytest.approx(bid, rel=0.01)
+    assert found.new_nodes == pytest.approx(new, abs=0.01)
+    assert _roles(found.guide) == {"cheap": Role.KEEP, "dear": dear}
+
+
+def test_a_pool_that_is_used_up_caps_nothing() -> None:
+    """Ten pods: four on the cheap node, four on the only new one, two on the dear one."""
+    nodes = [_node("cheap", 1.0), _node("dear", 2.0), _node("pool/0", 1.2)]
+    found = _Run(nodes, _pods(10)).solved(pools={"pool/0": 1})
+    assert _bid(found.guide, "cheap") == pytest.approx(0.5, rel=0.01)
+    assert found.new_nodes == pytest.approx(1.0)
+
+
+def test_of_equals_the_node_that_is_there_is_filled() -> None:
+    found = _Run([_node("here", 1.0), _node("pool/0", 1.0)], _pods(3)).solved(pools={"pool/0": 9})
+    assert (_roles(found.guide), found.new_nodes) == ({"here": Role.KEEP}, 0.0)
+
+
+def test_a_pool_alone_is_no_cluster() -> None:
+    run = _Run([_node("pool/0", 1.0)], _pods(3))
+    assert run.plan.run(*run.cache.state(), policy_of, 0.0, {"pool/0": 9}) is None
+
+
+_SPREAD = """
+apiVersion: tradewind.dev/v1alpha1
+kind: TradewindConfiguration
+classes: [{name: apart, match: {labels: app=apart}, placement: spread}]
+"""
+
+
+def test_pods_that_are_spread_take_an_equal_part_of_every_node_and_are_driven_nowhere() -> None:
+    """Four of them on four nodes: one place of each, so that six others need two nodes of three places."""
+    apart = [each.label("app", "apart") for each in _pods(4, "apart")]
+    run = _Run([_node(f"n{i}", 1.0 + i) for i in range(4)], [*_pods(6), *apart])
+    found = run.solved(policy_of=config.parse(_SPREAD).policies().of)
+    assert found.solution.opened.sum() == pytest.approx(2.0, abs=0.02)
+    assert {name for kind in found.guide.kinds for name in kind.targets} == {f"default/0/{_CPU}cpu"}
+
+
+def test_pods_that_are_spread_are_on_the_nodes_that_are_there() -> None:
+    """Two of four places are theirs: of three others one needs a new node."""
+    apart = [each.label("app", "apart") for each in _pods(2, "apart")]
+    run = _Run([_node("n", 1.0), _node("pool/0", 9.0)], [*_pods(3), *apart])
+    found = run.solved(pools={"pool/0": 9}, policy_of=config.parse(_SPREAD).policies().of)
+    assert found.new_nodes == pytest.approx(0.25, abs=0.01)
+
+
+def test_pods_that_are_spread_and_have_no_room_make_room_no_dearer() -> None:
+    apart = [each.label("app", "apart") for each in _pods(9, "apart")]
+    found = _Run([_node("n", 1.0)], apart).solved(policy_of=config.parse(_SPREAD).policies().of)
+    assert found.solution.unplaced.sum() == 0
+    assert found.guide.kinds[0].bids == {}
+
+
+def test_what_is_owed_is_planned_for() -> None:
+    """A gang of five of which two are there: three more, and so more than a node of four places."""
+    gang = [each.annotation("tradewind.dev/gang", "g") for each in _pods(2)]
+    gang[0] = gang[0].annotation("tradewind.dev/gang-min", "5")
+    found = _Run([_node("a", 1.0), _node("b", 1.0)], gang).solved()
+    assert found.solution.opened.sum() == pytest.approx(1.25, abs=0.01)
+
+
+def test_what_is_owed_and_was_there_lately_counts_once() -> None:
+    run = _Run([_node("n", 1.0)], [_numbered(number) for number in range(4)])
+    run.solved(0.0)
+    run.cache.remove_pod("default/db-1")
+    run.solved(0.0)
+    assert run.networks[1].fresh.sum() == pytest.approx(3 + 1, rel=0.01)
+    run.solved(1e6)  # nobody remembers, but db-1 is still owed
+    assert run.networks[2].fresh.sum() == pytest.approx(3 + 1, rel=0.01)
+
+
+def _numbered(number: int) -> PodBuilder:
+    made = pod(f"db-{number}").requests(cpu=f"{_CPU}m").owner("StatefulSet", "db", "1")
+    return made.label("apps.kubernetes.io/pod-index", str(number))

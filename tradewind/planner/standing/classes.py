@@ -6,7 +6,7 @@ What ties pods to each other is left out; the rules that look at a pod and a nod
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -14,6 +14,7 @@ import msgspec
 from scoring.policy import Policy
 from tradewind.cluster import hints
 from tradewind.cluster.objects import Pod
+from tradewind.planner.standing.owed import owed
 
 # Pods that every node of a pool has: they are no demand, but take from what their node has for others.
 NODES_OWN = frozenset({"DaemonSet", "Node"})
@@ -48,11 +49,17 @@ class Demand:
 
     running: dict[str, float] = field(default_factory=lambda: defaultdict(float))  # by node
     waiting: float = 0.0
-    expected: float = 0.0  # beyond those
+    expected: float = 0.0  # beyond those, because they were there lately
+    owed: float = 0.0  # beyond those, by their controllers
 
     @property
     def now(self) -> float:
         return sum(self.running.values()) + self.waiting
+
+    @property
+    def to_come(self) -> float:
+        """What is owed was often there before."""
+        return max(self.expected, self.owed)
 
 
 class Census:
@@ -66,7 +73,7 @@ class Census:
         self._counted_at: float | None = None
 
     def take(
-        self, pods: Iterable[Pod], policy_of: Callable[[Pod], Policy], now: float
+        self, pods: Sequence[Pod], policy_of: Callable[[Pod], Policy], now: float
     ) -> Mapping[StandingClass, Demand]:
         """`now` in seconds of any clock that does not jump. Pods of the nodes' own are left out."""
         found: dict[Hashable, Demand] = defaultdict(Demand)
@@ -83,6 +90,9 @@ class Census:
             else:
                 found[known[1]].waiting += known[2]
         self._seen = seen
+        for uid, count in owed(pods).items():
+            _, key, weight = seen[uid]
+            found[key].owed += count * weight
         self._expect(found, now)
         return {self._classes[key]: demand for key, demand in found.items()}
 

@@ -41,6 +41,8 @@ class Guidance:
         in_use = _in_use(nodes, demands)
         guided = []
         for at, kind in enumerate(kinds):
+            if kind.new:
+                continue
             needed = min(int(np.ceil(solution.opened[at] - _ROUNDING)), len(kind.rows))
             bids = zip(nodes.resource_rows, solution.bids[:, at].tolist(), strict=True)
             pods = zip(demands, solution.flow[:, at].tolist(), strict=True)

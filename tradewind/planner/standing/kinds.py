@@ -1,7 +1,7 @@
 """The nodes of a cluster as kinds: alike in shape, price, risk, and whatever rules look at."""
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +17,7 @@ from tradewind.planner.terms import prices
 _NODES_NAME = "kubernetes.io/hostname"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class NodeKind:
     """The key is the same from one solve to the next, also when the price changes."""
 
@@ -26,17 +26,27 @@ class NodeKind:
     capacity: Floats  # (R,) of one node, what its own pods take taken off
     price: float  # dollars an hour, of one node
     own_pods: int
+    new: int  # of a pool: how many could be added; the rows only stand for them
+
+    @property
+    def count(self) -> int:
+        return self.new or len(self.rows)
 
 
-def node_kinds(nodes: Nodes, pods: Iterable[Pod], classes: Iterable[StandingClass]) -> list[NodeKind]:
+def node_kinds(
+    nodes: Nodes, pods: Iterable[Pod], classes: Iterable[StandingClass], pools: Mapping[str, int]
+) -> list[NodeKind]:
+    """`pools` are nodes that do not exist, by name, and how many of each could be added."""
     own, own_pods = _own(nodes, pods)
     capacity = np.maximum(nodes.allocatable - own, 0)
     price = prices(nodes)
     table = nodes.cluster.table
+    new = np.array([pools.get(name, 0) for name in table.names])
     labels = [table.domains(key).codes for key in sorted(_label_keys(classes))]
     columns = np.vstack(
         [
             capacity,
+            new > 0,
             nodes.durable,
             nodes.cluster.leaving,
             table.unschedulable,
@@ -50,7 +60,12 @@ def node_kinds(nodes: Nodes, pods: Iterable[Pod], classes: Iterable[StandingClas
         alike[column.tobytes()][float(price[row])].append(row)
     return [
         NodeKind(
-            (key, number), tuple(rows), capacity[:, rows[0]].astype(np.float64), each, int(own_pods[rows[0]])
+            key=(key, number),
+            rows=tuple(rows),
+            capacity=capacity[:, rows[0]].astype(np.float64),
+            price=each,
+            own_pods=int(own_pods[rows[0]]),
+            new=int(new[rows].sum()),
         )
         for key, by_price in alike.items()
         for number, (each, rows) in enumerate(sorted(by_price.items()))

@@ -1,8 +1,10 @@
 """The whole cluster as a flow network: pods of a class flow to kinds of nodes, or to nobody.
 
 Each running pod has an arc for staying; an arc for going elsewhere costs a move beside. Nodes within a kind
-are alike, so that the last arcs, from a kind to its nodes, are one: how many of them are opened. Capacities
-in every resource make it more than a flow: a linear programme with a network inside.
+are alike, so that the last arcs, from a kind to its nodes, are one: how many of them are opened. Nodes that a
+pool could add are kinds too, so that no room is worth more than a new node would cost. Pods that are to be
+spread do not flow: an equal part of them takes room on each node. Capacities in every resource make it more
+than a flow: a linear programme with a network inside.
 
 Everything here can be sent to another process.
 """
@@ -29,6 +31,8 @@ from tradewind.planner.terms import Group
 _WORTH = 1e3
 # Of what a pod costs an hour on its kind of node: what moving it must save at least.
 _MOVE_SHARE = 0.2
+# Of its price: what a node costs beside that has to be started first. Of equals the one that is there wins.
+_START_SHARE = 0.1
 _UNITS: Mapping[str, float] = {"cpu": 1e3, "memory": 2.0**30, "ephemeral-storage": 2.0**30}
 
 
@@ -45,8 +49,8 @@ class Network:
     move: Floats  # (C,) dollars an hour for a pod that is elsewhere than it was
     worth: float  # of any pod that has a place
     capacity: Floats  # (R, K) of one node
-    nodes: Floats  # (K,) how many there are
-    price: Floats  # (K,) of one node
+    nodes: Floats  # (K,) how many there are, or could be added
+    price: Floats  # (K,) of one node, what starting it costs in it
     steady: Floats  # (K,) nodes that the plan before needed: they are kept at a discount
     discount: float
 
@@ -84,13 +88,23 @@ def make_network(
     cost = np.full((len(demands), len(kinds)), np.inf)
     running = np.zeros(cost.shape)
     move = np.zeros(len(demands))
+    fresh = np.zeros(len(demands))
+    count = np.array([float(kind.count) for kind in kinds])
+    added = np.array([kind.new > 0 for kind in kinds], np.bool_)
+    spread = np.zeros(capacity.shape)
     for index, (each, demand) in enumerate(demands.items()):
         requests[:, index] = _amounts(each, nodes)
+        if each.policy.placement == "spread":
+            on = np.where(_allowed(each, used) & ~added, count, 0.0)
+            part = (demand.now + demand.to_come) / max(float(on.sum()), 1.0)
+            spread += part * requests[:, index, None] * (on > 0)
+            continue
         share = _share(requests[:, index], capacity)
         own = pod_cost(each.pod, _dollars_alone(each.policy), used, price, share, rent=0.0)
         fits = (requests[:, index, None] <= capacity).all(axis=0)
         cost[index] = np.where(_allowed(each, used) & fits, own, np.inf)
         move[index] = _MOVE_SHARE * float(np.median(price * share)) if len(kinds) else 0.0
+        fresh[index] = demand.waiting + demand.to_come
         for name, pods in demand.running.items():
             if name in kind_of:
                 running[index, kind_of[name]] += pods
@@ -99,14 +113,14 @@ def make_network(
         kind_keys=tuple(kind.key for kind in kinds),
         requests=requests / units[:, None],
         running=running,
-        fresh=np.array([each.waiting + each.expected for each in demands.values()]),
+        fresh=fresh,
         cost=cost,
         move=move,
         worth=_WORTH * float(price.max(initial=1.0)),
-        capacity=capacity / units[:, None],
-        nodes=np.array([float(len(kind.rows)) for kind in kinds]),
-        price=price,
-        steady=np.array([float(min(steady.get(kind.key, 0), len(kind.rows))) for kind in kinds]),
+        capacity=np.maximum(capacity - spread, 0.0) / units[:, None],
+        nodes=count,
+        price=np.where(added, (1 + _START_SHARE) * price, price),
+        steady=np.array([float(min(steady.get(kind.key, 0), kind.count)) for kind in kinds]),
         discount=discount,
     )
 

@@ -24,11 +24,11 @@ class Solver:
 
     def solve(self, changes: Changes, seconds: float, needed: Collection[str], now: float) -> Solved | None:
         """`needed` are nodes of a guide from before this process was."""
-        snapshot, pods, policy_of = self._listener.hear(changes)
+        snapshot, pods, policy_of, pools = self._listener.hear(changes)
         if self._plan is None or self._seconds != seconds:
             self._plan = StandingPlan(seconds, self._programme.solve, needed)
             self._seconds = seconds
-        return self._plan.run(snapshot, pods, policy_of, now)
+        return self._plan.run(snapshot, pods, policy_of, now, pools)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """One look at the whole cluster after the other: what is there becomes a network, its solution a guide."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 from scoring.policy import Policy
@@ -18,6 +19,7 @@ _DISCOUNT = 0.3
 _HALF_LIFE = 2.0
 # A guide outlives so many solves that bring no other.
 LIVES = 3
+NO_POOLS: Mapping[str, int] = MappingProxyType({})
 
 
 class Solver(Protocol):
@@ -27,6 +29,7 @@ class Solver(Protocol):
 class Solved(NamedTuple):
     guide: Guide
     solution: Solution
+    new_nodes: float  # of pools, in parts
 
 
 class StandingPlan:
@@ -40,17 +43,26 @@ class StandingPlan:
         self._guidance = Guidance(needed)
 
     def run(
-        self, snapshot: Snapshot, pods: Sequence[Pod], policy_of: Callable[[Pod], Policy], now: float
+        self,
+        snapshot: Snapshot,
+        pods: Sequence[Pod],
+        policy_of: Callable[[Pod], Policy],
+        now: float,
+        pools: Mapping[str, int] = NO_POOLS,
     ) -> Solved | None:
-        """None without nodes, or where the solver has no answer in time; `now` since 1970."""
+        """None without nodes, or where the solver has no answer in time; `now` since 1970.
+
+        `pools` are nodes of the snapshot that do not exist, by name, and how many of each could be added.
+        """
         nodes = snapshot.nodes
         demands = self._census.take(pods, policy_of, now)
-        if not len(nodes):
+        if len(nodes) <= len(pools):
             return None
-        kinds = node_kinds(nodes, pods, demands)
+        kinds = node_kinds(nodes, pods, demands, pools)
         network = make_network(nodes, kinds, demands, self._guidance.steady(nodes, kinds), _DISCOUNT)
         solution = self._solve(network, self._seconds)
         if solution is None:
             return None
         guide = self._guidance.guide(nodes, kinds, demands, solution, now=now, seconds=LIVES * self._seconds)
-        return Solved(guide, solution)
+        added = sum(solution.opened[at] for at, kind in enumerate(kinds) if kind.new)
+        return Solved(guide, solution, float(added))

@@ -5,6 +5,7 @@ from collections.abc import Collection, Sequence
 
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Snapshot
+from tradewind.planner.settings import PoolTemplate
 from tradewind.planner.solver_process import SolverLostError, SolverProcess
 from tradewind.planner.standing.changes import PolicyOf, Told
 from tradewind.planner.standing.standing import Solved
@@ -31,11 +32,13 @@ class StandingWorker(SolverProcess):
         policy_of: PolicyOf,
         seconds: float,
         needed: Collection[str] = (),
+        *,
+        templates: Sequence[PoolTemplate] = (),
     ) -> Solved | None:
         """None without nodes, or if it took too long; raise SolverLostError where the process fails."""
         try:
             self.start()
-            changes = self._told.changes(snapshot, pods, policy_of)
+            changes = self._told.changes(snapshot, pods, policy_of, templates)
             connection = self.ask(changes, seconds, needed, time.time())
             deadline = time.monotonic() + seconds + _GRACE_SECONDS
             solved: Solved | None = self.receive(connection, deadline)

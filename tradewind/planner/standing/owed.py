@@ -1,0 +1,41 @@
+"""Pods that controllers still owe, as far as the pods that are there tell of them.
+
+A gang says how many it is to be, and the pods of a StatefulSet are numbered. What else a controller owes is
+known to nobody here: it may not be read, and is mostly created before the next solve.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+
+from scoring.gangs import gang_size
+from tradewind.cluster.objects import Pod
+
+
+def owed(pods: Iterable[Pod]) -> Mapping[str, float]:
+    """UIDs of pods to how many more are to come that are like this one."""
+    gangs: dict[tuple[str, str], list[Pod]] = defaultdict(list)
+    stateful: dict[str, list[Pod]] = defaultdict(list)
+    for pod in pods:
+        if pod.deleting:
+            continue
+        if pod.gang:
+            gangs[pod.namespace, pod.gang].append(pod)
+        elif pod.owner is not None and pod.owner.kind == "StatefulSet":
+            stateful[pod.workload].append(pod)
+    missing = [(members, gang_size(members) - len(members)) for members in gangs.values()]
+    missing += [(replicas, _gaps(replicas)) for replicas in stateful.values()]
+    return dict(_shared(missing))
+
+
+def _shared(missing: Iterable[tuple[list[Pod], int]]) -> Iterator[tuple[str, float]]:
+    """Those that are missing are as those that are there; a finished one is not made again."""
+    for pods, count in missing:
+        alive = [pod.uid for pod in pods if not pod.finished]
+        if count > 0:
+            yield from ((uid, count / len(alive)) for uid in alive)
+
+
+def _gaps(replicas: Iterable[Pod]) -> int:
+    """Numbers between the lowest and the highest that no pod has; the highest goes first when it shrinks."""
+    numbers = {int(end) for pod in replicas if (end := pod.name.rpartition("-")[2]).isdecimal()}
+    return max(numbers) - min(numbers) + 1 - len(numbers) if numbers else 0
