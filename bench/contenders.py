@@ -84,7 +84,7 @@ def _planned(plane: ControlPlane, *, guided: bool = False) -> Iterator[Extender]
 
     With `guided` no pod is planned: the guide of the standing plan is all that comes from the planner.
     """
-    settings = {"planner": {"schedulers": []}} if guided else None
+    settings: dict[str, Any] = {"planner": {"schedulers": []}} if guided else {}
     with Workspace() as workspace:
         service = Tradewind(workspace, plane.kubeconfig)
         planner = Planner(workspace, plane.kubeconfig, lease_seconds=15.0, settings=settings)

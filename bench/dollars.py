@@ -143,7 +143,7 @@ class Bursts:
         random.Random(seed).shuffle(pods)
         bindings = Bindings(api, namespace, len(pods))
         bindings.start()
-        api.create_all(pods)
+        api.create_all(map(dict, pods))
         bindings.join(_LONGEST_SECONDS)
         if bindings.is_alive():
             raise MeasurementError(f"not all of {len(pods)} pods were bound in {_LONGEST_SECONDS:.0f} s")
@@ -203,7 +203,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     rows = []
     for seed in options.seeds:
         case = draw(options.nodes, seed, options.used, options.prefers)
-        with clusters.with_nodes(case.nodes, print) as cluster:
+        with clusters.with_nodes(map(dict, case.nodes), print) as cluster:
             fake.create_namespace(cluster.api, manifests.NAMESPACE)
             bursts = Bursts(cluster, case)
             for way in ways:
