@@ -151,9 +151,9 @@ def test_a_slow_solve_leaves_time_between(leader: _Leader, monkeypatch: pytest.M
     leader.fill("ab", 4)
     solve = leader.worker.solve
 
-    def slow(*arguments: Any) -> Solved | None:
+    def slow(*arguments: Any, **more: Any) -> Solved | None:
         leader.now += 3.0
-        return solve(*arguments)
+        return solve(*arguments, **more)
 
     monkeypatch.setattr(leader.worker, "solve", slow)
     leader.solves_after(0)
