@@ -8,7 +8,8 @@ import argparse
 import contextlib
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from bench import planner_cases
 from bench.planner_cases import Object
@@ -54,11 +55,13 @@ def _measure(wanted: Sequence[Object], solve_seconds: float, *, plain: bool) -> 
     nodes = [each for each in wanted if each["kind"] == "Node"]
     pods = [each for each in wanted if each["kind"] == "Pod"]
     with ControlPlane() as plane, contextlib.closing(Api(plane.kubeconfig)) as api:
-        fake.add_nodes(api, [_created(each) for each in nodes])
+        fake.add_nodes(api, [created(each) for each in nodes])
         fake.create_namespace(api, _NAMESPACE, {} if plain else fake.HELD)
-        with _placing(plane, api, solve_seconds, plain=plain):
+        # One plan for all: the more pods a plan sees, the fewer nodes it opens for nothing.
+        planner = {"batch": {"pods": 1_000_000}, "solveSeconds": solve_seconds}
+        with _plain(plane) if plain else placing(plane, api, planner):
             started = time.monotonic()
-            api.create_all([_created(each) for each in pods])
+            api.create_all([created(each) for each in pods])
             bound = outcomes.bound_nodes(api, _NAMESPACE, len(pods), seconds=_SECONDS)
             seconds = time.monotonic() - started
     price = {each["metadata"]["name"]: float(each["metadata"]["annotations"][PRICE]) for each in nodes}
@@ -66,26 +69,27 @@ def _measure(wanted: Sequence[Object], solve_seconds: float, *, plain: bool) -> 
 
 
 @contextlib.contextmanager
-def _placing(plane: ControlPlane, api: Api, solve_seconds: float, *, plain: bool) -> Iterator[None]:
-    if plain:
-        plane.start_scheduler(scheduler.configuration(), "kube-scheduler")
-        yield
-        return
-    # One plan for all: the more pods a plan sees, the fewer nodes it opens for nothing.
-    settings = {"planner": {"batch": {"pods": 1_000_000}, "solveSeconds": solve_seconds}}
+def _plain(plane: ControlPlane) -> Iterator[None]:
+    plane.start_scheduler(scheduler.configuration(), "kube-scheduler")
+    yield
+
+
+@contextlib.contextmanager
+def placing(plane: ControlPlane, api: Api, settings: Mapping[str, Any]) -> Iterator[None]:
+    """With a running planner that has these settings, and kube-scheduler."""
     service = Tradewind(plane.workspace, plane.kubeconfig)
     entry = scheduler.extender(service.url, weight=10)
     plane.start_scheduler(scheduler.configuration(extenders=[entry]), "kube-scheduler")
     fake.create_namespace(api, manifests.NAMESPACE)
     for obj in manifests.hold(plane):
         api.create(obj)
-    planner = Planner(plane.workspace, plane.kubeconfig, settings=settings)
+    planner = Planner(plane.workspace, plane.kubeconfig, settings={"planner": settings})
     planner.wait_leading()
     manifests.wait_holding(api)
     yield
 
 
-def _created(obj: Object) -> objects.Object:
+def created(obj: Object) -> objects.Object:
     """As the API server takes it: what the planner's cases leave out, and without a status for pods."""
     if obj["kind"] == "Pod":
         container = {**obj["spec"]["containers"][0], "image": "tradewind.dev/none"}

@@ -17,6 +17,7 @@ from e2e.objects import Object
 from e2e.plane import ControlPlane
 from tradewind.cluster.objects import Pod, read_pod
 from tradewind.controller.metrics import PlanMetrics
+from tradewind.controller.orders import Order
 from tradewind.controller.plan_events import PlanEvents
 from tradewind.controller.plan_writer import PlanWriter, WriteOutcome
 from tradewind.kube.access import connect
@@ -90,6 +91,33 @@ def test_a_pod_behind_another_gate_is_not_touched(plane: ControlPlane, api: Api,
     assert stored(api, pod) == before
 
 
+@pytest.mark.parametrize("nominate", [True, False])
+def test_a_pod_in_flight_is_diverted_until_it_is_bound(
+    plane: ControlPlane, api: Api, namespace: str, add_nodes: AddNodes, nominate: bool
+) -> None:
+    add_nodes(objects.node("n1"), objects.node("n2"))
+    pod = create(api, namespace, "web", GATE)
+    run(plane, lambda writer: writer.write_plan(pod, planned_on("n1"), nominate=nominate))
+    path = f"/api/v1/namespaces/{namespace}/pods/web"
+
+    def divert(flying: Object, node: str) -> WriteOutcome:
+        orders = [Order(read_pod(msgspec.json.encode(flying)), planned_on(node))]
+        return run(plane, lambda writer: writer.divert(orders, nominate=nominate))[pod.uid]
+
+    first = stored(api, pod)
+    assert divert(first, "n2") is WriteOutcome.WRITTEN
+    second = stored(api, pod)
+    assert second["metadata"]["annotations"] == {ANNOTATION: planned_on("n2").text()}
+    assert second["status"].get("nominatedNodeName") == ("n2" if nominate else None)
+    assert divert(first, "n1") is WriteOutcome.FAILED, "it was known by another plan"
+    target = {"apiVersion": "v1", "kind": "Node", "name": "n2"}
+    binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "web"}, "target": target}
+    api.request("POST", f"{path}/binding", binding)
+    bound = stored(api, pod)
+    assert divert(second, "n1") is WriteOutcome.FAILED
+    assert stored(api, pod) == bound
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -151,7 +179,7 @@ def test_kube_scheduler_follows_wave_by_wave(
     start_scheduler(scheduler.configuration())
     pods = [create(api, namespace, f"p{number}", GATE) for number in range(_PODS)]
     half = _PODS // 2
-    plan = [(pod, planned_on(nodes[number % 3])) for number, pod in enumerate(pods)]  # never the fourth
+    plan = [Order(pod, planned_on(nodes[number % 3])) for number, pod in enumerate(pods)]  # never the fourth
     seen: list[int] = []
 
     async def wait(uids: frozenset[str], seconds: float) -> None:

@@ -115,6 +115,20 @@ def _following(namespace: str, name: str) -> Object:
     )
 
 
+def test_a_pod_on_its_way_makes_room_for_one_that_has_no_other_place(
+    request: pytest.FixtureRequest, api: Api, add_nodes: AddNodes, held: str, start_planner: StartPlanner
+) -> None:
+    """Nobody binds the first while the second is planned; only the cheap node is large enough for that."""
+    add_nodes(objects.node("cheap", cpu="2", price=1.0), objects.node("dear", cpu="1", price=9.0))
+    start_planner({})
+    api.create(objects.pod("small", held, cpu="1"))
+    assert wait_ungated(api, held, "small")["status"]["nominatedNodeName"] == "cheap"
+    api.create(objects.pod("large", held, cpu="2"))
+    assert wait_ungated(api, held, "large")["status"]["nominatedNodeName"] == "cheap"
+    request.getfixturevalue("scheduling")
+    assert outcomes.bound_nodes(api, held, 2) == {"small": "dear", "large": "cheap"}
+
+
 @pytest.mark.usefixtures("scheduling")
 def test_one_pod_without_a_place_keeps_nobody_waiting_and_is_let_go_in_the_end(
     api: Api, add_nodes: AddNodes, held: str, start_planner: StartPlanner

@@ -12,6 +12,7 @@ from tests.builders import pod
 from tests.kube.api_server import ApiServer, Asked, Reply, serving
 from tradewind.cluster.objects import Pod
 from tradewind.controller.metrics import PlanMetrics
+from tradewind.controller.orders import Order
 from tradewind.controller.plan_writer import PlanWriter, WriteOutcome, outcome_of
 from tradewind.kube import writes as api_writes
 from tradewind.kube.failures import Status
@@ -157,8 +158,8 @@ def test_what_a_refusal_means(status: Status, outcome: WriteOutcome) -> None:
     assert outcome_of(status.error()) is outcome
 
 
-def plans(*names: str) -> list[tuple[Pod, PlanAnnotation]]:
-    return [(waiting(name, GATE), _ANNOTATION) for name in names]
+def plans(*names: str) -> list[Order]:
+    return [Order(waiting(name, GATE), _ANNOTATION) for name in names]
 
 
 class Bound:
@@ -284,3 +285,49 @@ def test_it_is_busy_while_more_than_twice_as_many_as_have_a_place_are_unwritten(
     run(server, work, concurrency=1)
     first = [(1, True), (2, True), (3, False), (4, False), (0, False)]
     assert seen == [*first, (5, True), (6, False), (7, False)]
+
+
+def _in_flight() -> Pod:
+    old = PlanAnnotation("n0", 1_800_000_000.0).text()
+    built = pod("web").namespace("shop").uid("u-web").annotation(ANNOTATION, old)
+    return built.field("status", "nominatedNodeName", value="n0").build()
+
+
+@pytest.mark.parametrize("nominate", [True, False])
+def test_a_pod_in_flight_is_diverted_only_as_it_is_known(nominate: bool) -> None:
+    server = ApiServer()
+    flying = _in_flight()
+    orders = [Order(flying, _ANNOTATION)]
+    outcomes = run(server, lambda writer: writer.divert(orders, nominate=nominate))
+    assert outcomes == {"u-web": WriteOutcome.WRITTEN}
+    key, node = "/metadata/annotations/tradewind.dev~1plan", "/status/nominatedNodeName"
+    nomination = (
+        [{"op": "test", "path": node, "value": "n0"}],
+        [{"op": "replace", "path": node, "value": "n1"}],
+    )
+    tests, swaps = nomination if nominate else ([], [])
+    patch = [
+        {"op": "test", "path": "/metadata/uid", "value": "u-web"},
+        {"op": "test", "path": "/spec/nodeName", "value": None},
+        {"op": "test", "path": key, "value": flying.annotations[ANNOTATION]},
+        *tests,
+        {"op": "replace", "path": key, "value": _ANNOTATION.text()},
+        *swaps,
+    ]
+    assert sent(server.asked) == [("web/status" if nominate else "web", patch)]
+
+
+def test_an_order_that_no_longer_counts_is_not_written() -> None:
+    server = ApiServer()
+
+    async def only_b(order: Order) -> bool:
+        return order.pod.name == "b"
+
+    outcomes = run(
+        server,
+        lambda writer: writer.write(
+            [plans("a", "b")], nominate=False, wait_bound=Bound(server).wait, claim=only_b
+        ),
+    )
+    assert outcomes == {"u-a": WriteOutcome.OUTDATED, "u-b": WriteOutcome.WRITTEN}
+    assert [path for path, _ in sent(server.asked)] == ["b"]

@@ -14,7 +14,8 @@ from tradewind.cluster.objects import Pod
 from tradewind.config.metrics import ConfigMetrics
 from tradewind.config.settings import Settings
 from tradewind.controller.metrics import PlanMetrics
-from tradewind.controller.planning import Orders, Planning
+from tradewind.controller.orders import Orders
+from tradewind.controller.planning import Planning
 from tradewind.planner import gate, plan_annotation
 from tradewind.planner.moves.drain import InFlight
 from tradewind.planner.problem import Outcome
@@ -125,7 +126,7 @@ def test_what_is_being_written_is_neither_planned_twice_nor_given_away(world: Wo
 def test_what_could_not_be_written_is_planned_again(world: World) -> None:
     world.add(held("x"))
     orders = world.decide()
-    world.planning.forget(order.pod.uid for order in orders.placed())
+    world.planning.promises.forget(orders.placed())
     assert placed(world.decide()).keys() == {"x"}
 
 

@@ -4,6 +4,8 @@ As few writes a pod as the API server allows (tried on 1.36): `pods/status` take
 annotation together but leaves the gate; the pod itself takes the annotation and the gate together but leaves
 the nomination. So a pod behind our gate costs two writes, or one without a nomination, and any other pod one.
 kube-scheduler tries a pod that an extender had rejected again after either.
+
+A pod that is on its way already is written on only if it is not bound, and still carries the same plan.
 """
 
 import asyncio
@@ -16,13 +18,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from tradewind.cluster.objects import Pod
 from tradewind.errors import ApiError, ConflictError, NotFoundError
-from tradewind.kube.client import STRATEGIC_PATCH
+from tradewind.kube.client import JSON_PATCH, STRATEGIC_PATCH
 from tradewind.kube.writes import ApiWrites
 from tradewind.planner import gate
 from tradewind.planner.plan_annotation import ANNOTATION, PlanAnnotation
 
 if TYPE_CHECKING:  # `release` writes too, and needs no planner
     from tradewind.controller.metrics import PlanMetrics
+    from tradewind.controller.orders import Order
 
 # Removes these entries whatever else is in the list, and does nothing where they are gone already.
 _WITHOUT_GATE = {
@@ -36,12 +39,19 @@ _log = logging.getLogger(__name__)
 
 # Takes UIDs and seconds; returns when these pods are on nodes, or after so long.
 WaitBound = Callable[[frozenset[str], float], Awaitable[object]]
+# Whether the order still counts, right before it is written.
+Claim = Callable[["Order"], Awaitable[bool]]
+
+
+async def always(_: "Order") -> bool:
+    return True
 
 
 class WriteOutcome(enum.StrEnum):
     WRITTEN = "written"
     GONE = "gone"  # the pod, or it is another one of the same name
     LEFT = "left"  # as it is: another gate holds the pod
+    OUTDATED = "outdated"  # there is another plan for the pod, or it is no longer as that knew it
     FAILED = "failed"
 
 
@@ -74,10 +84,11 @@ class PlanWriter:
 
     async def write(
         self,
-        waves: Sequence[Sequence[tuple[Pod, PlanAnnotation]]],
+        waves: Sequence[Sequence["Order"]],
         *,
         nominate: bool,
         wait_bound: WaitBound,
+        claim: Claim = always,
         wave_seconds: float = _WAVE_SECONDS,
     ) -> dict[str, WriteOutcome]:
         """By UID. A wave is bound, or had its time for that, before the next is written.
@@ -86,7 +97,7 @@ class PlanWriter:
         """
         outcomes = {pod.uid: WriteOutcome.FAILED for wave in waves for pod, _ in wave}
         for number, wave in enumerate(waves, 1):
-            written = await self._write_wave(wave, nominate=nominate)
+            written = await self._write_wave(wave, claim, nominate=nominate)
             outcomes |= written
             bound = frozenset(uid for uid, outcome in written.items() if outcome is WriteOutcome.WRITTEN)
             if not bound and WriteOutcome.FAILED in written.values():
@@ -114,18 +125,30 @@ class PlanWriter:
         outcomes = await asyncio.gather(*(self._ungate(pod) for pod in held))
         return _warned("ungated", {pod.uid: outcome for pod, outcome in zip(held, outcomes, strict=True)})
 
+    async def divert(self, orders: Sequence["Order"], *, nominate: bool) -> dict[str, WriteOutcome]:
+        """By UID. Pods that were ungated with another plan, and are not bound, get this one."""
+        outcomes = await asyncio.gather(*(self._divert(*order, nominate=nominate) for order in orders))
+        return {order.pod.uid: outcome for order, outcome in zip(orders, outcomes, strict=True)}
+
+    async def _divert(self, pod: Pod, plan: PlanAnnotation, *, nominate: bool) -> WriteOutcome:
+        path = _path(pod) + ("/status" if nominate else "")
+        write = self._writes.patch(path, _instead(pod, plan, nominate=nominate), JSON_PATCH)
+        return await self._counted("divert", pod, write)
+
     async def _write_wave(
-        self, wave: Sequence[tuple[Pod, PlanAnnotation]], *, nominate: bool
+        self, wave: Sequence["Order"], claim: Claim, *, nominate: bool
     ) -> Mapping[str, WriteOutcome]:
-        async def one(pod: Pod, plan: PlanAnnotation) -> WriteOutcome:
+        async def one(order: "Order") -> WriteOutcome:
             try:
                 async with self._places:
-                    return await self.write_plan(pod, plan, nominate=nominate)
+                    if not await claim(order):
+                        return WriteOutcome.OUTDATED
+                    return await self.write_plan(*order, nominate=nominate)
             finally:
                 self._unwritten -= 1
 
         self._unwritten += len(wave)
-        outcomes = await asyncio.gather(*(one(pod, plan) for pod, plan in wave))
+        outcomes = await asyncio.gather(*map(one, wave))
         return _warned(
             "planned", {pod.uid: outcome for (pod, _), outcome in zip(wave, outcomes, strict=True)}
         )
@@ -186,6 +209,25 @@ def _on(pod: Named, patch: Mapping[str, Any]) -> dict[str, Any]:
 
 def _nomination(plan: PlanAnnotation) -> dict[str, Any]:
     return {"status": {"nominatedNodeName": plan.node}}
+
+
+def _instead(pod: Pod, plan: PlanAnnotation, *, nominate: bool) -> list[Any]:
+    """The plan in place of the one on the pod, if nothing has become of that."""
+    annotation = f"/metadata/annotations/{ANNOTATION.replace('/', '~1')}"
+    swaps = [(annotation, pod.annotations[ANNOTATION], plan.text())]
+    if nominate:
+        swaps.append(("/status/nominatedNodeName", pod.nominated, plan.node))
+    return [
+        _test("/metadata/uid", pod.uid),
+        _test("/spec/nodeName", None),
+        *(_test(path, old) for path, old, _ in swaps),
+        *({"op": "replace", "path": path, "value": new} for path, _, new in swaps),
+    ]
+
+
+def _test(path: str, value: str | None) -> dict[str, Any]:
+    """None: there is nothing."""
+    return {"op": "test", "path": path, "value": value}
 
 
 def _warned(what: str, outcomes: dict[str, WriteOutcome]) -> dict[str, WriteOutcome]:

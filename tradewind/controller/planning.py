@@ -6,22 +6,24 @@ stopped. Only what is being written at this moment is remembered here.
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 
 import msgspec
 import numpy as np
 
+from scoring.filters.resources import Resources
 from tradewind.cluster.cache import Cache
 from tradewind.cluster.hints import NODE
 from tradewind.cluster.objects import Pod
 from tradewind.config.settings import Settings
 from tradewind.controller.metrics import PlanMetrics
-from tradewind.planner import gate, plan_annotation, selection
+from tradewind.controller.orders import Orders, Round, orders_of, overdue
+from tradewind.controller.promises import Promises
+from tradewind.planner import gate, selection
 from tradewind.planner.journal import Journal, note
 from tradewind.planner.moves.drain import InFlight
-from tradewind.planner.plan_annotation import PlanAnnotation
 from tradewind.planner.planner import PlanResult, plan
 from tradewind.planner.settings import PlannerSettings, PoolTemplate
 from tradewind.planner.worker import Worker
@@ -37,27 +39,9 @@ _READY_SECONDS = 5.0
 # Without a gain, so long a solve goes on: pods wait for it.
 _IDLE_SECONDS = 0.15
 
+_RESOURCES = Resources()
+
 _log = logging.getLogger(__name__)
-
-
-class Order(NamedTuple):
-    """One pod is to go to one node."""
-
-    pod: Pod
-    plan: PlanAnnotation
-
-
-@dataclass(frozen=True, kw_only=True)
-class Orders:
-    waves: Sequence[Sequence[Order]] = ()  # one is bound before the next is written
-    ungate: Sequence[Pod] = ()  # no longer held, for whatever reason
-    overdue: Sequence[Pod] = ()  # of these, because they were held for too long
-    on_pools: Sequence[tuple[Pod, str]] = ()  # with the pool that would have to grow for it
-    unplaced: Mapping[str, tuple[Pod, str]] = field(default_factory=dict)  # by UID, with the reason
-    more: bool = False  # pods that found no room in the batch
-
-    def placed(self) -> list[Order]:
-        return [order for wave in self.waves for order in wave]
 
 
 class _SolverBackoff:
@@ -79,20 +63,6 @@ class _SolverBackoff:
             self._left = 2**self._doublings - 1
         else:
             self._doublings = 0
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Round:
-    """What one plan is made for."""
-
-    settings: PlannerSettings
-    now: float
-    chosen: Sequence[Pod]
-    waited: Mapping[str, float]  # by UID, in seconds
-    in_flight: Mapping[str, Pod]  # by UID
-    taken: Sequence[Pod]  # room that is kept for pods to come, as if they were there
-    more: bool  # pods wait that found no room in the batch
-    hurried: bool  # pods come faster than they are planned
 
 
 class Planning:
@@ -121,10 +91,11 @@ class Planning:
         self._settings = settings
         self._worker = worker
         self._metrics = metrics
-        self._promised: dict[str, Order] = {}
+        self.promises = Promises()
         self._unplaced: Mapping[str, tuple[Pod, str]] = {}
         self._backoff = _SolverBackoff()
         self._patience = _SolverBackoff()  # for pods that are looked for in vain
+        self._revision = _SolverBackoff()  # of plans on their way
         self._batched: dict[str, float] = {}  # UID to when the pod was last in a batch
 
     def decide(self, *, news: bool, pressed: bool = False) -> Orders:
@@ -144,30 +115,31 @@ class Planning:
         waited = {pod.uid: selection.waited_seconds(pod, now) for pod in waiting}
         waiting = [pod for pod in waiting if self._ready(pod) or waited[pod.uid] > _READY_SECONDS]
         if not (news or any(pod.uid not in self._unplaced for pod in waiting)):
-            overdue = _overdue(waiting, waited, settings)
-            return Orders(ungate=overdue, overdue=overdue, unplaced=self._unplaced)
+            late = overdue(waiting, waited, settings)
+            return Orders(ungate=late, overdue=late, unplaced=self._unplaced)
         moves = self._moves(unbound)
         chosen = [_pinned(pod, moves) for pod in self._choose(waiting, waited, settings, now)]
         if not chosen:
             self._unplaced = {}
             return Orders()
         return self._plan(
-            _Round(
+            Round(
                 settings=settings,
                 now=now,
                 chosen=chosen,
                 waited=waited,
                 in_flight=in_flight,
-                taken=moves.taken,
+                moves=moves,
                 more=len(chosen) < len(waiting),
                 hurried=pressed and len(chosen) < _WORTH_SOLVING * settings.solve_seconds,
             )
         )
 
-    def forget(self, uids: Iterable[str]) -> None:
-        """These promises were not kept: they could not be written."""
-        for uid in uids:
-            self._promised.pop(uid, None)
+    def abandon(self, orders: Orders) -> None:
+        """Nothing of it is written, because pods on their way could not be sent elsewhere: plan anew."""
+        self.promises.forget(orders.placed())
+        self._revision.record(found=False)
+        self._cache.notify()
 
     def _choose(
         self, waiting: Sequence[Pod], waited: Mapping[str, float], settings: PlannerSettings, now: float
@@ -181,19 +153,20 @@ class Planning:
 
     def _in_flight(self, pods: Sequence[Pod], settings: PlannerSettings, now: float) -> dict[str, Pod]:
         """Pods on their way to a node: as on it. Their room is taken, unless kube-scheduler refused them."""
-        waiting = {pod.uid: pod for pod in pods}
-        for uid, order in list(self._promised.items()):
-            seen = waiting.get(uid)
-            if seen is None or plan_annotation.read(seen) == order.plan or not order.plan.fresh(now):
-                del self._promised[uid]
+        self.promises.prune({pod.uid: pod for pod in pods}, now)
         flying = selection.in_flight(pods, now, nominated=settings.nominate)
-        promised = {uid: _on_node(order) for uid, order in self._promised.items()}
-        return {pod.uid: pod for pod in flying} | promised
+        return {pod.uid: pod for pod in flying} | self.promises.pods()
 
-    def _plan(self, this: _Round) -> Orders:
+    def _plan(self, this: Round) -> Orders:
         started = time.monotonic()
         result, moving = self._solve(this)
-        orders = _orders(result, this)
+        with self.promises.suspended() as unwritten:
+            again = self._replan(this, result, unwritten)
+            if again is not None:
+                this, result, moving = again
+            orders = orders_of(result, this)
+            self.promises.make(orders.diverted, claimed=True)
+            self.promises.make(order for wave in orders.waves for order in wave)
         if not this.hurried:
             self._backoff.record(found=result.plan.engine != "greedy")
             self._patience.record(found=not result.plan.unplaced)
@@ -204,21 +177,67 @@ class Planning:
             priced=not np.isnan(result.batch.snapshot.nodes.price).all(),
         )
         _log.info(
-            "planned %d of %d pods in %d waves by %s in %.2f s; %d more are in flight",
+            "planned %d of %d pods in %d waves by %s in %.2f s; %d more are in flight%s",
             len(result.plan.placements),
             len(this.chosen),
             len(orders.waves),
             result.plan.engine,
             seconds,
             moving,
+            f", {len(orders.diverted)} are sent elsewhere" if orders.diverted else "",
         )
         if result.failure:
             _log.warning("the solvers failed, the plan is the best so far: %s", result.failure)
-        self._promised |= {order.pod.uid: order for order in orders.placed()}
         self._unplaced = {} if this.more else orders.unplaced
         return orders
 
-    def _solve(self, this: _Round) -> tuple[PlanResult, int]:
+    def _replan(
+        self, this: Round, first: PlanResult, unwritten: Mapping[str, Pod]
+    ) -> tuple[Round, PlanResult, int] | None:
+        """A plan with pods on their way to a node among those to choose, if that places more."""
+        joint = self._joint(this, unwritten) if self._fitting(this, first) else None
+        if joint is None:
+            return None
+        if self._revision.skips():
+            self._revision.record(found=False)
+            return None
+        result, moving = self._solve(joint)
+        found = _places_more(first, result, this, joint)
+        self._revision.record(found=found)
+        return (joint, result, moving) if found else None
+
+    def _fitting(self, this: Round, result: PlanResult) -> bool:
+        """Whether a node is large enough for one of those without a place, but for the pods in flight."""
+        unplaced = [pod for pod in this.chosen if str(pod) in result.plan.unplaced]
+        nodes = self._cache.snapshot().nodes if unplaced else None
+        return nodes is not None and any(_RESOURCES.feasible(pod, nodes).any() for pod in unplaced)
+
+    def _joint(self, this: Round, unwritten: Mapping[str, Pod]) -> Round | None:
+        """With the pods on their way that can still be sent elsewhere, if there are any."""
+        settings, now = this.settings, time.time()
+        unbound = self._cache.waiting()
+        in_flight = self._in_flight(unbound, settings, now)
+        flying = {
+            pod.uid: pod
+            for pod in unbound
+            if pod.uid in in_flight
+            and pod.uid not in self.promises
+            and pod.nominated in {"", in_flight[pod.uid].node_name}
+        }
+        again = [_pinned(pod, this.moves) for pod in (*unwritten.values(), *flying.values())]
+        if not again or len(again) + len(this.chosen) > settings.batch.max_pods:
+            return None
+        waited = {pod.uid: selection.waited_seconds(pod, now) for pod in again}
+        return replace(
+            this,
+            # Of equal pods the first have a place.
+            chosen=[*again, *this.chosen],
+            waited={**this.waited, **waited},
+            in_flight={uid: pod for uid, pod in in_flight.items() if uid not in waited},
+            flying={uid: in_flight[uid].node_name for uid in flying},
+        )
+
+    def _solve(self, this: Round) -> tuple[PlanResult, int]:
         """The plan, and how many pods are in flight besides those it places."""
         snapshot, pods = self._cache.state()
         # Since they were chosen, some may have been bound.
@@ -228,8 +247,8 @@ class Planning:
         moving = [pod for pod in this.in_flight.values() if pod.uid in waiting]
         settings = this.settings
         result = plan(
-            snapshot.with_pods([*moving, *this.taken]),
-            [*bound, *moving, *this.taken, *chosen],
+            snapshot.with_pods([*moving, *this.moves.taken]),
+            [*bound, *moving, *this.moves.taken, *chosen],
             self._settings.policy_of,
             self._worker,
             settings.solve_seconds,
@@ -245,39 +264,28 @@ class Planning:
         return result, len(moving)
 
 
-def _orders(result: PlanResult, this: _Round) -> Orders:
-    pod_of = {pod.uid: pod for pod in this.chosen}
-    waves: dict[int, list[Order]] = {}
-    for each in result.plan.placements:
-        written = PlanAnnotation(each.node, result.plan.expires_at, each.strict)
-        waves.setdefault(each.wave, []).append(Order(pod_of[each.uid], written))
-    named = {str(pod): pod for pod in this.chosen}
-    unplaced = {named[name].uid: (named[name], why) for name, why in result.plan.unplaced.items()}
-    # An autoscaler does not look at pods that are held.
-    on_pools = [(named[name], pool) for name, pool in result.pools.items() if named[name].gates]
-    overdue = _overdue(
-        [pod for pod, _ in unplaced.values() if str(pod) not in result.pools], this.waited, this.settings
-    )
-    return Orders(
-        waves=[waves[number] for number in sorted(waves)],
-        ungate=[*overdue, *(pod for pod, _ in on_pools)],
-        overdue=overdue,
-        on_pools=on_pools,
-        unplaced=unplaced,
-        more=this.more,
-    )
-
-
-def _overdue(pods: Sequence[Pod], waited: Mapping[str, float], settings: PlannerSettings) -> list[Pod]:
-    """Only pods that are held can be ungated."""
-    return [pod for pod in selection.overdue(pods, waited, settings.hold_seconds) if pod.gates]
-
-
 def _pinned(pod: Pod, moves: InFlight) -> Pod:
     """To its target, if it replaces a pod that was moved."""
     node = moves.pins.get(pod.uid)
     return pod if node is None else msgspec.structs.replace(pod, annotations={**pod.annotations, NODE: node})
 
 
-def _on_node(order: Order) -> Pod:
-    return msgspec.structs.replace(order.pod, node_name=order.plan.node)
+def _places_more(first: PlanResult, second: PlanResult, this: Round, joint: Round) -> bool:
+    """Whether all that were on their way have a place, more of the others do, and nobody new goes first.
+
+    By priority: more pods of a higher one first. What was ungated is scheduled at once, wherever it is sent.
+    """
+    wave_of = {each.uid: each.wave for each in second.plan.placements}
+    start = min(wave_of.values(), default=0)
+    node_of = {each.uid: each.node for each in second.plan.placements}
+    return (
+        all(str(pod) not in second.plan.unplaced for pod in joint.chosen[: -len(this.chosen)])
+        and all(wave_of[uid] == start for uid, node in joint.flying.items() if node_of.get(uid, node) != node)
+        and _by_priority(this.chosen, second) > _by_priority(this.chosen, first)
+    )
+
+
+def _by_priority(pods: Collection[Pod], result: PlanResult) -> list[int]:
+    """How many have a place: of the highest priority, of the next, ..."""
+    placed = Counter(pod.priority for pod in pods if str(pod) not in result.plan.unplaced)
+    return [placed[priority] for priority in sorted({pod.priority for pod in pods}, reverse=True)]

@@ -14,6 +14,7 @@ import uvloop
 from fastapi import FastAPI
 
 from tradewind.cluster.cache import WorkCounter
+from tradewind.cluster.objects import Pod
 from tradewind.controller.batching import Collected, collect
 from tradewind.controller.company import Company
 from tradewind.controller.evictions import Evictions
@@ -22,15 +23,17 @@ from tradewind.controller.guide_publisher import GuidePublisher
 from tradewind.controller.metrics import PlanMetrics, StandingMetrics
 from tradewind.controller.move_hands import MoveHands
 from tradewind.controller.moves import Moves
+from tradewind.controller.orders import Order, Orders
 from tradewind.controller.owed_replicas import OwedReplicas
 from tradewind.controller.plan_events import PlanEvents
 from tradewind.controller.plan_writer import PlanWriter, WriteOutcome
-from tradewind.controller.planning import Orders, Planning
+from tradewind.controller.planning import Planning
 from tradewind.controller.release import LEASE
 from tradewind.controller.standing import Standing
 from tradewind.kube.client import Client
 from tradewind.kube.leader import Leader
 from tradewind.kube.writes import ApiWrites
+from tradewind.planner import plan_annotation
 from tradewind.planner.journal import Journal
 from tradewind.planner.standing.worker import StandingWorker
 from tradewind.planner.worker import Worker
@@ -50,6 +53,8 @@ _MOVES_SECONDS = 1.0
 # Pause between two looks for bindings; it grows with the time waited so far.
 _BOUND_SECONDS = 0.02
 _BOUND_SHARE = 0.05
+# For pods that are sent elsewhere to be bound there: others wait for their room.
+_DIVERTED_SECONDS = 5.0
 # Full batches stay open for this many times the CPU time of a plan, which leaves the CPU to pods that are
 # created, ungated and bound.
 _REST_FACTOR = 4.0
@@ -278,24 +283,48 @@ class PlannerService:
             await asyncio.gather(self._write(orders, writer), self._write_events(orders, events))
         except Exception:  # noqa: BLE001  any defect at all: what was not written is planned again
             _log.exception("writing a plan failed")
-            self._planning.forget(order.pod.uid for order in orders.placed())
+            self._planning.promises.forget(orders.placed())
 
     async def _write(self, orders: Orders, writer: PlanWriter) -> None:
         started = time.monotonic()
-        settings = self._parts.settings.planner
-        outcomes = await writer.write(orders.waves, nominate=settings.nominate, wait_bound=self._bound)
+        settings, planning = self._parts.settings.planner, self._planning
+        if orders.diverted and not await self._divert(orders, writer, nominate=settings.nominate):
+            _log.info("pods on their way could not be sent elsewhere; planning anew")
+            planning.abandon(orders)
+            return
+        outcomes = await writer.write(
+            orders.waves, nominate=settings.nominate, wait_bound=self._bound, claim=planning.promises.claim
+        )
         written = {uid for uid, outcome in outcomes.items() if outcome is WriteOutcome.WRITTEN}
-        self._planning.forget(outcomes.keys() - written)
+        unwritten = outcomes.keys() - written
+        planning.promises.forget(order for order in orders.placed() if order.pod.uid in unwritten)
         await writer.ungate(orders.ungate)
         if not written:
             return
         left = await self._bound(frozenset(written), settings.plan_seconds)
         if not left:
             self._metrics.binding_seconds.observe(time.monotonic() - started)
+        found = {pod.uid: pod for pod in self._parts.cache.pods(written)}
         self._metrics.count_followed(
-            {order.pod.uid: order.plan.node for order in orders.placed() if order.pod.uid in written},
-            {pod.uid: pod.node_name for pod in self._parts.cache.pods(written)},
+            {
+                order.pod.uid: order.plan.node
+                for order in orders.placed()
+                if order.pod.uid in written and not _diverted(order, found.get(order.pod.uid))
+            },
+            {uid: pod.node_name for uid, pod in found.items()},
         )
+
+    async def _divert(self, orders: Orders, writer: PlanWriter, *, nominate: bool) -> bool:
+        """Whether the pods that are in flight go where the rest of the plan needs them.
+
+        kube-scheduler may have been about to bind one where it was sent before.
+        """
+        outcomes = await writer.divert(orders.diverted, nominate=nominate)
+        if any(outcome is not WriteOutcome.WRITTEN for outcome in outcomes.values()):
+            return False
+        await self._bound(frozenset(outcomes), _DIVERTED_SECONDS)
+        seen = {pod.uid: pod.node_name for pod in self._parts.cache.pods(outcomes)}
+        return all(seen.get(order.pod.uid) in {"", order.plan.node} for order in orders.diverted)
 
     async def _write_events(self, orders: Orders, events: PlanEvents) -> None:
         await events.unplaced(orders.unplaced.values())
@@ -311,3 +340,9 @@ class PlannerService:
                 break
             await asyncio.sleep(max(_BOUND_SECONDS, _BOUND_SHARE * passed))
         return uids
+
+
+def _diverted(order: Order, pod: Pod | None) -> bool:
+    """Whether the pod has been given another plan since."""
+    plan = None if pod is None else plan_annotation.read(pod)
+    return plan is not None and plan.node != order.plan.node

@@ -14,6 +14,7 @@ from tradewind.kube.failures import api_errors, refusal
 from tradewind.kube.official import ApiClient
 
 MERGE_PATCH = "application/merge-patch+json"
+JSON_PATCH = "application/json-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 # Also the name of the manager of the fields that we write.
 USER_AGENT = "tradewind"

@@ -1,0 +1,176 @@
+"""Pods on their way to a node are sent elsewhere where that makes room for others, and for nothing else."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.builders import PodBuilder, expression, node
+from tests.controller.test_planning import World, held, placed, planned, unplaced, waiting
+from tradewind.controller import planning
+from tradewind.controller.orders import Order, Orders
+from tradewind.planner.planner import PlanResult, plan
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    """A cheap node of 2 cores and a dear one of 1: what wants 2 cores has one place."""
+    world = World(tmp_path / "settings.yaml")
+    world.cache.apply_node(node("a").cpu(2).price(1).build())
+    world.cache.apply_node(node("b").cpu(1).price(9).build())
+    return world
+
+
+def claimed(world: World, *orders: Order) -> list[bool]:
+    async def claim() -> list[bool]:
+        return [await world.planning.promises.claim(order) for order in orders]
+
+    return asyncio.run(claim())
+
+
+def diverted(orders: Orders) -> dict[str, str]:
+    return {order.pod.name: order.plan.node for order in orders.diverted}
+
+
+def test_an_order_that_nobody_has_claimed_is_replaced(world: World) -> None:
+    world.add(held("x"))
+    first = world.decide()
+    assert placed(first) == {"x": "a"}
+    world.add(held("y", 2))
+    second = world.decide()
+    assert (placed(second), diverted(second)) == ({"x": "b", "y": "a"}, {})
+    assert claimed(world, *first.placed()) == [False]
+    assert claimed(world, *second.placed()) == [True, True]
+
+
+def test_a_pod_that_was_ungated_is_diverted_before_the_others_are_written(world: World) -> None:
+    world.add(planned(waiting("x"), "a"), held("y", 2))
+    orders = world.decide()
+    assert (placed(orders), diverted(orders)) == ({"y": "a"}, {"x": "b"})
+
+
+def test_what_is_being_written_stays(world: World) -> None:
+    world.add(held("x"))
+    assert claimed(world, *world.decide().placed()) == [True]
+    world.add(held("y", 2))
+    orders = world.decide()
+    assert (placed(orders), diverted(orders), unplaced(world, orders)) == ({}, {}, ["y"])
+
+
+def on_node(world: World) -> None:
+    world.add(waiting("x").on("a"))
+
+
+def nominated_by_another(world: World) -> None:
+    """kube-scheduler has made room for it."""
+    world.add(planned(waiting("x"), "a").field("status", "nominatedNodeName", value="b"))
+
+
+@pytest.mark.parametrize("x", [on_node, nominated_by_another], ids=lambda x: x.__name__)
+def test_what_is_not_ours_to_send_stays(world: World, x: Callable[[World], None]) -> None:
+    x(world)
+    world.add(held("y", 2))
+    orders = world.decide()
+    assert (placed(orders), diverted(orders), unplaced(world, orders)) == ({}, {}, ["y"])
+
+
+@pytest.mark.parametrize(
+    "newcomer",
+    [
+        pytest.param(held("y", 3), id="it has no place in any case"),
+        pytest.param(held("y"), id="it has a place anyway"),
+        pytest.param(held("y", 2).priority(9_000), id="others would lose theirs, also to a higher priority"),
+    ],
+)
+def test_nobody_is_diverted_for_nothing(world: World, newcomer: PodBuilder) -> None:
+    world.add(planned(waiting("x"), "a"), waiting("z").on("b"), newcomer)
+    assert diverted(world.decide()) == {}
+
+
+def test_a_pod_that_stays_is_written_again_so_that_others_wait_for_it(world: World) -> None:
+    """Followers of an anchor in flight are written when it is bound."""
+    world.cache.apply_node(node("c").cpu(3).price(20).label("large", "true").build())
+    anchor = waiting("anchor").label("app", "anchor").node_selector("large", "true")
+    follower = held("follower", 2).affinity("kubernetes.io/hostname", {"app": "anchor"})
+    small = waiting("x").node_term(expression("large", "DoesNotExist"))
+    world.add(planned(anchor, "c"), planned(small, "a"), held("y", 2), follower)
+    orders = world.decide()
+    assert diverted(orders) == {"x": "b"}
+    waves = [sorted(order.pod.name for order in wave) for wave in orders.waves]
+    assert waves == [["anchor", "y"], ["follower"]]
+
+
+def test_a_plan_whose_pods_could_not_be_diverted_is_made_anew(world: World) -> None:
+    world.add(planned(waiting("x"), "a"), held("y", 2))
+    orders = world.decide()
+    world.add(waiting("x").on("a"))
+    before = world.cache.work()
+    world.planning.abandon(orders)
+    assert world.cache.work() != before, "nobody would look again"
+    again = world.decide()
+    assert (placed(again), diverted(again), unplaced(world, again)) == ({}, {}, ["y"])
+
+
+def test_orders_cannot_be_claimed_while_they_may_be_replaced(world: World) -> None:
+    world.add(held("x"))
+    (order,) = world.decide().placed()
+    promises = world.planning.promises
+
+    async def claim() -> tuple[bool, bool]:
+        with promises.suspended() as free:
+            assert free.keys() == {order.pod.uid}
+            claiming = asyncio.create_task(promises.claim(order))
+            await asyncio.sleep(0.05)
+            early = claiming.done()
+        return early, await claiming
+
+    assert asyncio.run(claim()) == (False, True)
+    with promises.suspended() as free:
+        assert free == {}
+
+
+def test_what_was_promised_since_is_not_forgotten(world: World) -> None:
+    world.add(held("x"))
+    first = world.decide()
+    world.add(held("y", 2))
+    second = world.decide()
+    world.planning.promises.forget(first.placed())
+    assert placed(world.decide()) == {}
+    world.planning.promises.forget(second.placed())
+    assert placed(world.decide()).keys() == {"x", "y"}
+
+
+def test_pods_that_no_node_is_large_enough_for_cost_no_second_solve(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    solves: list[int] = []
+
+    def counted(*args: Any, **options: Any) -> PlanResult:
+        solves.append(1)
+        return plan(*args, **options)
+
+    monkeypatch.setattr(planning, "plan", counted)
+    world.add(planned(waiting("x"), "a"), held("huge", 3))
+    world.decide()
+    assert len(solves) == 1
+    world.add(held("y", 2))
+    world.decide()
+    assert len(solves) == 3
+
+
+def test_what_is_tried_in_vain_is_tried_less_and_less(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[int] = []
+    rounds = 0
+
+    def in_vain(*_: object) -> bool:
+        tried.append(rounds)
+        return False
+
+    monkeypatch.setattr(planning, "_places_more", in_vain)
+    world.add(planned(waiting("x"), "a"))
+    for rounds in range(12):
+        world.add(held(f"y-{rounds}", 2))
+        world.decide()
+    assert tried == [0, 2, 6]

@@ -1,0 +1,87 @@
+"""Orders on their way to their pods: what was decided, and is not seen on the pods yet.
+
+Made by the thread that plans, claimed by the one that writes. Until an order is claimed, another may take its
+place for nothing.
+"""
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+
+import msgspec
+
+from tradewind.cluster.objects import Pod
+from tradewind.controller.orders import Order
+from tradewind.planner import plan_annotation
+
+_LOOK_SECONDS = 0.01
+
+
+class Promises:
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._orders: dict[str, Order] = {}  # by UID of the pod
+        self._claimed: set[str] = set()
+        self._suspended = False
+
+    def __contains__(self, uid: str) -> bool:
+        return uid in self._orders
+
+    def prune(self, waiting: Mapping[str, Pod], now: float) -> None:
+        """Forget what is seen on its pod, what has run out, and pods that do not wait any longer."""
+        with self._lock:
+            for uid, order in list(self._orders.items()):
+                seen = waiting.get(uid)
+                if seen is None or plan_annotation.read(seen) == order.plan or not order.plan.fresh(now):
+                    self._drop(uid)
+
+    def pods(self) -> dict[str, Pod]:
+        """By UID, as if they were on their nodes."""
+        with self._lock:
+            return {
+                uid: msgspec.structs.replace(order.pod, node_name=order.plan.node)
+                for uid, order in self._orders.items()
+            }
+
+    def make(self, orders: Iterable[Order], *, claimed: bool = False) -> None:
+        """Instead of whatever was promised to the same pods."""
+        with self._lock:
+            for order in orders:
+                self._drop(order.pod.uid)
+                self._orders[order.pod.uid] = order
+                if claimed:
+                    self._claimed.add(order.pod.uid)
+
+    def forget(self, orders: Iterable[Order]) -> None:
+        """These were not kept: they could not be written. What was promised since then stays."""
+        with self._lock:
+            for order in orders:
+                if self._orders.get(order.pod.uid) is order:
+                    self._drop(order.pod.uid)
+
+    @contextlib.contextmanager
+    def suspended(self) -> Iterator[Mapping[str, Pod]]:
+        """By UID, the pods whose orders nobody has claimed; meanwhile nobody can."""
+        with self._lock:
+            self._suspended = True
+            free = {uid: order.pod for uid, order in self._orders.items() if uid not in self._claimed}
+        try:
+            yield free
+        finally:
+            self._suspended = False
+
+    async def claim(self, order: Order) -> bool:
+        """Whether it still counts; it is the writer's from now on."""
+        while True:
+            with self._lock:
+                if not self._suspended:
+                    counts = self._orders.get(order.pod.uid) is order
+                    if counts:
+                        self._claimed.add(order.pod.uid)
+                    return counts
+            await asyncio.sleep(_LOOK_SECONDS)
+
+    def _drop(self, uid: str) -> None:
+        self._orders.pop(uid, None)
+        self._claimed.discard(uid)
