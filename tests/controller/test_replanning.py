@@ -49,6 +49,8 @@ def test_a_pod_that_was_ungated_is_diverted_before_the_others_are_written(world:
     world.add(planned(waiting("x"), "a"), held("y", 2))
     orders = world.decide()
     assert (placed(orders), diverted(orders)) == ({"y": "a"}, {"x": "b"})
+    world.add(held("z"))
+    assert placed(world.decide()) == {}, "its new place is taken"
 
 
 def test_what_is_being_written_stays(world: World) -> None:
@@ -77,16 +79,18 @@ def test_what_is_not_ours_to_send_stays(world: World, x: Callable[[World], None]
 
 
 @pytest.mark.parametrize(
-    "newcomer",
+    ("newcomer", "places"),
     [
-        pytest.param(held("y", 3), id="it has no place in any case"),
-        pytest.param(held("y"), id="it has a place anyway"),
-        pytest.param(held("y", 2).priority(9_000), id="others would lose theirs, also to a higher priority"),
+        pytest.param(held("y", 3), {}, id="it has no place in any case"),
+        pytest.param(held("y", 2), {}, id="it has one only if others lose theirs"),
+        pytest.param(held("y", 2).priority(9_000), {}, id="the same, with a higher priority"),
+        pytest.param(held("y"), {"y": "a"}, id="it has a place anyway"),
     ],
 )
-def test_nobody_is_diverted_for_nothing(world: World, newcomer: PodBuilder) -> None:
+def test_nobody_is_written_on_for_nothing(world: World, newcomer: PodBuilder, places: dict[str, str]) -> None:
     world.add(planned(waiting("x"), "a"), waiting("z").on("b"), newcomer)
-    assert diverted(world.decide()) == {}
+    orders = world.decide()
+    assert (placed(orders), diverted(orders)) == (places, {})
 
 
 def test_a_pod_that_stays_is_written_again_so_that_others_wait_for_it(world: World) -> None:
