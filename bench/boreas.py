@@ -2,16 +2,22 @@
 
 Each run places every pod once held and planned, and once by kube-scheduler alone, on the same six nodes of a
 real control plane. The exit code is 1 if a planned run was not complete on the fewest nodes.
+
+Many runs take long: with --record each is kept in a file, and the next call goes on after the last one there.
 """
 
 import argparse
 import contextlib
 import re
 import sys
+import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
+import msgspec
 import urllib3
 
 from bench.goals import markdown
@@ -42,6 +48,17 @@ class _World(NamedTuple):
     api: Api
     planner: Planner
     parked: Parked  # by the kube-scheduler that is alone
+    held: str  # namespaces, this one for the planner
+    free: str
+
+
+class Run(msgspec.Struct):
+    case: str
+    planned: Outcome
+    plain: Outcome
+
+
+_runs = msgspec.json.Decoder(Run)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -49,38 +66,56 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.boreas", description=__doc__)
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--cases", nargs="+", choices=names, default=names)
+    parser.add_argument("--record", type=Path, help="file of runs, one a line: go on after these")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="after which no run is begun")
     options = parser.parse_args(arguments)
     binaries.find()
     cases = [case for case in boreas.CASES if case.name in options.cases]
+    runs = recorded(options.record)
+    deadline = time.monotonic() + 60 * options.minutes
     with _six_nodes() as world:
-        rows, whole = [], True
-        for case in cases:
-            planned, plain = _runs(world, case, options.runs)
-            rows.append(row(case, planned, plain))
-            whole &= all(_best(case, each) for each in planned)
-            print("  ".join(rows[-1]), flush=True)
-    print(f"{options.runs} runs of each:\n")
+        for case in due(cases, runs, options.runs):
+            if time.monotonic() > deadline:
+                break
+            runs.append(_run(world, case))
+            if options.record:
+                with options.record.open("ab") as file:
+                    file.write(msgspec.json.encode(runs[-1]) + b"\n")
+    rows = [row(case, runs) for case in cases if any(each.case == case.name for each in runs)]
     print(markdown([_HEAD, *rows], {0}))
-    return 0 if whole else 1
+    case_of = {case.name: case for case in boreas.CASES}
+    return 0 if all(_best(case_of[each.case], each.planned) for each in runs) else 1
 
 
-def _runs(world: _World, case: Case, count: int) -> tuple[list[Outcome], list[Outcome]]:
-    planned: list[Outcome] = []
-    plain: list[Outcome] = []
+def recorded(file: Path | None) -> list[Run]:
+    if file is None or not file.exists():
+        return []
+    return [_runs.decode(line) for line in file.read_bytes().splitlines()]
+
+
+def due(cases: Sequence[Case], runs: Sequence[Run], count: int) -> Iterator[Case]:
+    """One run of each in turn, until each has so many."""
+    done = Counter(each.case for each in runs)
     for number in range(count):
-        planned.append(boreas_run.place(world.api, case))
-        if not _best(case, planned[-1]):
-            print(f"{case.name} run {number + 1}: {planned[-1].placed} pods on {planned[-1].used} nodes")
-            print(world.planner.process.tail(_LOG_LINES), flush=True)
-        plain.append(boreas_run.place(world.api, case, parked=world.parked))
-    return planned, plain
+        yield from (case for case in cases if done[case.name] <= number)
+
+
+def _run(world: _World, case: Case) -> Run:
+    planned = boreas_run.place(world.api, case, world.held)
+    if not _best(case, planned):
+        print(f"{case.name}: {planned.placed} pods on {planned.used} nodes")
+        print(world.planner.process.tail(_LOG_LINES), flush=True)
+    plain = boreas_run.place(world.api, case, world.free, parked=world.parked)
+    return Run(case.name, planned, plain)
 
 
 def _best(case: Case, seen: Outcome) -> bool:
     return (seen.placed, seen.used) == (case.pods, case.nodes)
 
 
-def row(case: Case, planned: Sequence[Outcome], plain: Sequence[Outcome]) -> list[str]:
+def row(case: Case, runs: Sequence[Run]) -> list[str]:
+    planned = [each.planned for each in runs if each.case == case.name]
+    plain = [each.plain for each in runs if each.case == case.name]
     seconds = [each.seconds for each in planned]
     return [
         case.name,
@@ -119,7 +154,8 @@ def _six_nodes() -> Iterator[_World]:
         planner = Planner(plane.workspace, plane.kubeconfig)
         planner.wait_leading()
         manifests.wait_holding(api)
-        yield _World(api, planner, _parked(plane, alone))
+        namespaces = (fake.add_namespace(api, held=held) for held in (True, False))
+        yield _World(api, planner, _parked(plane, alone), *namespaces)
 
 
 def _parked(plane: ControlPlane, process: Process) -> Parked:

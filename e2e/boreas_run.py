@@ -11,9 +11,9 @@ from e2e.boreas import Case
 
 PLAIN = "plain"  # the kube-scheduler that knows nothing of Tradewind
 _SECONDS = 60.0
-_LOOK_SECONDS = 0.1
+_LOOK_SECONDS = 0.05
 # Between a binding and the moment at which kube-scheduler has woken whom it may concern.
-_SETTLED_SECONDS = 0.5
+_SETTLED_SECONDS = 0.3
 
 Parked = Callable[[], int]  # how many pods a kube-scheduler has put aside until something changes
 
@@ -51,7 +51,7 @@ class _Watcher(Thread):
             self.synced.set()
             if self._enough:  # the removal of the pods tells
                 return
-            if not change.object:
+            if not change.object or change.type == "DELETED":
                 continue
             name = change.object["metadata"]["name"]
             self.came.setdefault(name, time.monotonic())
@@ -75,17 +75,18 @@ class _Watcher(Thread):
                 return
 
 
-def place(api: Api, case: Case, *, parked: Parked | None = None) -> Outcome:
-    """Held and planned; where `parked` is known, by kube-scheduler alone. The nodes are empty afterwards."""
-    plain = parked is not None
-    namespace = fake.add_namespace(api, held=not plain)
+def place(api: Api, case: Case, namespace: str, *, parked: Parked | None = None) -> Outcome:
+    """Held and planned in a namespace for that; where `parked` is known, by kube-scheduler alone.
+
+    The namespace and the nodes are empty again when this returns.
+    """
     watcher = _Watcher(api, namespace, case.pods)
     watcher.start()
     watcher.synced.wait(_SECONDS)
-    name = PLAIN if plain else scheduler.DEFAULT
+    name = scheduler.DEFAULT if parked is None else PLAIN
     api.create_all(each.deployment(namespace, name) for each in case.workloads)
     watcher.wait(parked)
     nodes, bound = dict(watcher.nodes), list(watcher.bound.values())
     seconds = max(bound, default=0.0) - max(list(watcher.came.values()), default=0.0)
-    fake.remove_namespace(api, namespace)
+    fake.remove_workloads(api, namespace)
     return Outcome(nodes, seconds)

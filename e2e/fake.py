@@ -60,10 +60,14 @@ def create_namespace(api: Api, name: str, labels: Mapping[str, str] | None = Non
 
 
 def remove_namespace(api: Api, name: str) -> None:
-    for owners in ("deployments", "replicasets", "daemonsets"):
-        api.delete(f"/apis/apps/v1/namespaces/{name}/{owners}", propagationPolicy="Background")
-    remove_pods(api, name)
+    remove_workloads(api, name)
     api.delete(f"/api/v1/namespaces/{name}")
+
+
+def remove_workloads(api: Api, namespace: str) -> None:
+    for owners in ("deployments", "replicasets", "daemonsets"):
+        api.delete(f"/apis/apps/v1/namespaces/{namespace}/{owners}", propagationPolicy="Background")
+    remove_pods(api, namespace)
 
 
 def remove_pods(api: Api, namespace: str) -> None:

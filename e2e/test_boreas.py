@@ -3,9 +3,11 @@
 How often kube-scheduler alone fails at them, and many more runs: `python -m bench.boreas`.
 """
 
+from collections.abc import Iterator
+
 import pytest
 
-from e2e import boreas, boreas_run, scheduler
+from e2e import boreas, boreas_run, fake, scheduler
 from e2e.api import Api
 from e2e.boreas import Case
 from e2e.conftest import AddNodes, StartPlanner, StartScheduler
@@ -15,20 +17,27 @@ _RUNS = 2
 
 
 @pytest.fixture
-def six_nodes(add_nodes: AddNodes, start_planner: StartPlanner) -> None:
-    """Asks for the planner, so that it ends before the nodes go."""
+def held(api: Api, add_nodes: AddNodes, start_planner: StartPlanner) -> Iterator[str]:
+    """A namespace whose pods are held, and six nodes; asks for the planner, so that it ends before them."""
     del start_planner
     add_nodes(*boreas.nodes())
+    name = fake.add_namespace(api, held=True)
+    yield name
+    fake.remove_namespace(api, name)
 
 
-@pytest.mark.usefixtures("six_nodes")
-@pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in boreas.CASES])
-def test_every_pod_has_a_place_on_the_fewest_nodes(
-    api: Api, tradewind: Tradewind, start_scheduler: StartScheduler, start_planner: StartPlanner, case: Case
-) -> None:
+@pytest.fixture
+def scheduling(tradewind: Tradewind, start_scheduler: StartScheduler) -> None:
     entry = scheduler.extender(tradewind.url, weight=10, ignorable=True)
     start_scheduler(scheduler.configuration(extenders=[entry]))
+
+
+@pytest.mark.usefixtures("scheduling")
+@pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in boreas.CASES])
+def test_every_pod_has_a_place_on_the_fewest_nodes(
+    api: Api, held: str, start_planner: StartPlanner, case: Case
+) -> None:
     planner = start_planner({})
     for _ in range(_RUNS):
-        seen = boreas_run.place(api, case)
+        seen = boreas_run.place(api, case, held)
         assert (seen.placed, seen.used) == (case.pods, case.nodes), planner.process.tail(40)

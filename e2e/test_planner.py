@@ -130,6 +130,42 @@ def test_a_pod_on_its_way_makes_room_for_one_that_has_no_other_place(
 
 
 @pytest.mark.usefixtures("scheduling")
+@pytest.mark.parametrize("placement", ["spread", "pack"])
+def test_a_class_says_whether_its_pods_are_spread(
+    api: Api, add_nodes: AddNodes, held: str, start_planner: StartPlanner, placement: str
+) -> None:
+    add_nodes(*(objects.node(f"n-{number}", cpu="8", price=1.0 + number) for number in range(3)))
+    even = {"name": "even", "match": {"namespaces": [held]}, "placement": placement}
+    planner = start_planner({"classes": [even]})
+    api.create(objects.deployment("web", held, replicas=6, cpu="500m"))
+    counts = Counter(outcomes.bound_nodes(api, held, 6).values())
+    assert sorted(counts.values()) == ([2, 2, 2] if placement == "spread" else [6])
+    planner.wait_metric("tradewind_followed_plans_total", 6, outcome="planned")
+
+
+@pytest.mark.usefixtures("scheduling")
+def test_the_plain_flow_plans_when_it_is_chosen(
+    api: Api, add_nodes: AddNodes, held: str, start_planner: StartPlanner
+) -> None:
+    """Also pods that are tied to each other, which it lets in round by round."""
+    zones = {f"{zone}{number}": zone for zone in "abc" for number in range(2)}
+    add_nodes(*(objects.node(name, cpu="8", labels={_ZONE: zone}) for name, zone in zones.items()))
+    planner = start_planner({"planner": {"engine": "flow"}})
+    api.create_all(
+        [
+            *(_following(held, f"f-{number}") for number in range(3)),
+            *(_spread(held, f"s-{number}") for number in range(6)),
+        ]
+    )
+    nodes = outcomes.bound_nodes(api, held, 9)
+    assert Counter(zones[node] for pod, node in nodes.items() if pod.startswith("s-")) == dict.fromkeys(
+        "abc", 2
+    )
+    planner.wait_metric("tradewind_followed_plans_total", 9, outcome="planned")
+    assert planner.metric("tradewind_plans_total", engine="flow") > 0
+
+
+@pytest.mark.usefixtures("scheduling")
 def test_one_pod_without_a_place_keeps_nobody_waiting_and_is_let_go_in_the_end(
     api: Api, add_nodes: AddNodes, held: str, start_planner: StartPlanner
 ) -> None:

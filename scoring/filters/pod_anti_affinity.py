@@ -9,6 +9,7 @@ from scoring.pod_filter import PodFilter, Relations, Waiting
 from scoring.rules import Mask, all_nodes
 from scoring.topology import beside, matching, repelling, rows_with, selected, term_keys, widened
 from tradewind.cluster.constraints import PodTerm
+from tradewind.cluster.groups import PodGroup
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Cluster, Nodes
 
@@ -27,15 +28,19 @@ class PodAntiAffinity(PodFilter):
 
     def feasible(self, pod: Pod, nodes: Nodes) -> Mask:
         cluster = nodes.cluster
-        terms = [widened(term) if self.widened_namespaces else term for term in pod.anti_affinity]
-        avoided = [(term.topology_key, matching(cluster, term)) for term in terms]
-        near = [(key, groups) for key, groups in (*avoided, *repelling(cluster, pod).items()) if groups]
+        near = self.opponents(pod, cluster)
         if not near:
             return all_nodes(len(nodes))
         excluded = np.zeros(len(cluster.table), np.bool_)
         for key, groups in near:
             excluded |= beside(cluster.table, key, rows_with(cluster, groups))
         return ~excluded.take(nodes.rows)
+
+    def opponents(self, pod: Pod, cluster: Cluster) -> list[tuple[str, list[PodGroup]]]:
+        """By topology key, the placed pods with which it shares no domain."""
+        terms = [widened(term) if self.widened_namespaces else term for term in pod.anti_affinity]
+        avoided = [(term.topology_key, matching(cluster, term)) for term in terms]
+        return [(key, groups) for key, groups in (*avoided, *repelling(cluster, pod).items()) if groups]
 
     def attainable(self, pod: Pod, nodes: Nodes) -> Mask:
         """What is near stays near; and a plan holds by either reading of a namespace selector."""

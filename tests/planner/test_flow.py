@@ -69,6 +69,17 @@ def test_equal_nodes_fill_one_after_the_other() -> None:
     assert plan.nodes_used == 2
 
 
+def test_equal_nodes_of_a_zone_fill_one_after_the_other() -> None:
+    """One pod of each app in each zone are 3.2 cores; if all nodes cost the same, they go to any of them."""
+    nodes = [node(f"n{number:02}").cpu("4").label(ZONE, f"z{number % 3}").price(1) for number in range(12)]
+    triples = [
+        copies(pod(app).label("app", app).requests(cpu="400m").spread(ZONE, {"app": app}), app, 3)
+        for app in "abcdefgh"
+    ]
+    plan = planned(nodes, [each for triple in triples for each in triple], engine="flow")
+    assert (plan.engine, plan.nodes_used) == ("flow", 3)
+
+
 def test_no_more_pods_of_a_class_pass_to_a_zone_than_its_spread_lets_in(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.builders import PodBuilder, node, pod
-from tests.planner.cases import HOST, copies, planned
+from tests.planner.cases import HOST, ZONE, copies, planned
 from tradewind.cluster import hints
 
 
@@ -127,3 +127,24 @@ def test_a_gang_that_fits_only_without_others_says_so() -> None:
     [reason] = set(found.unplaced.values())
     assert "placed together; there is room for 2 of them; resources: cpu" in reason
     assert "taken by Deployment default/urgent" in reason
+
+
+def test_running_pods_that_keep_away_are_named() -> None:
+    """By its anti-affinity or by theirs, on the node or in its zone; who fills another node has no part."""
+    nodes = [
+        node("a").label(ZONE, "1"),
+        node("b").label(ZONE, "1"),
+        node("c").label(ZONE, "2"),
+        node("full").cpu("1").label(ZONE, "3"),
+    ]
+    theirs = [each.anti_affinity(HOST, {"app": "late"}) for each in _deployment("theirs", "100m", 1)]
+    own = [each.on("b") for each in _deployment("own", "100m", 3)]
+    there = [*own, theirs[0].on("c")]
+    elsewhere = [*(each.on("full") for each in _deployment("big", "900m", 1)), pod("free").on("a")]
+    late = [each.anti_affinity(ZONE, {"app": "own"}) for each in _deployment("late", "500m", 2)]
+    [reason] = set(planned(nodes, [*there, *elsewhere, *late]).unplaced.values())
+    assert reason.endswith(
+        "pod anti-affinity rules (3 of 4 nodes; 3 would do without this) or "
+        "resources: cpu: node(s) had insufficient free resources (1 of 4 nodes; 1 would do without this); "
+        "in its way: Deployment default/own (3 pods) and Deployment default/theirs"
+    )

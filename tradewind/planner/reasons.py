@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scoring.filters.pod_anti_affinity import PodAntiAffinity
 from scoring.pod_filter import PodFilter
 from scoring.rules import ResourceFilter
 from tradewind.planner.batch import Batch
@@ -22,6 +23,7 @@ class _Constraint(NamedTuple):
     passed: Mask  # (N,)
     resource: str = ""  # that is short
     tied_to: frozenset[int] = frozenset()  # classes that the relation is about
+    apart: bool = False  # from pods that are on nodes
 
 
 def reasons(batch: Batch, assignment: Assignment) -> dict[str, str]:
@@ -102,9 +104,12 @@ class _Reasons:
             yield f"most of it is taken by {takers}" if takers else ""
             if not state.ties[index]:
                 yield self._takers.more_nodes(index, state.left[index], rows)
-        elif lacking.tied_to:
+            return
+        if lacking.apart:
+            takers = self._takers.apart_from(self._batch.groups[index].pod, rows)
+        else:
             takers = self._takers.among(lacking.tied_to)
-            yield f"in its way: {takers}" if takers else ""
+        yield f"in its way: {takers}" if takers else ""
 
     def _tied(self, index: int) -> str:
         """A node would take it now, were it not for the order of others."""
@@ -135,7 +140,8 @@ def _constraints(batch: Batch, state: State, index: int) -> Iterator[_Constraint
         judge = rule.attainable if isinstance(rule, PodFilter) else rule.feasible
         passed = judge(group.pod, nodes)
         if not isinstance(rule, ResourceFilter):
-            yield _Constraint(f"{rule.name}: {rule.reason}", passed)
+            apart = isinstance(rule, PodAntiAffinity)
+            yield _Constraint(f"{rule.name}: {rule.reason}", passed, apart=apart)
     yield from _resources(batch, state, index)
     yield from _relations(state, index)
 

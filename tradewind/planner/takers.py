@@ -1,19 +1,24 @@
 """Who takes the room that a pod lacks, and how many more nodes would do."""
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
+from scoring.filters.pod_anti_affinity import PodAntiAffinity
+from scoring.topology import beside
+from tradewind.cluster.groups import PodGroup
 from tradewind.cluster.objects import Pod
+from tradewind.cluster.placed import group_of
 from tradewind.planner.batch import Batch
 from tradewind.planner.keepers import NODES_OWN
 from tradewind.planner.problem import Amounts, Assignment, Codes, Mask
 
 _TYPE = "node.kubernetes.io/instance-type"
 _MAX_NAMED = 2
+_ANTI_AFFINITY = PodAntiAffinity(widened_namespaces=True)  # as plans read it
 
 
 class _Pods(NamedTuple):
@@ -57,6 +62,16 @@ class Takers:
                 pods[workload_name(self._batch.groups[index].pod)] += count
         return _named(pods.most_common())
 
+    def apart_from(self, pod: Pod, rows: Mask) -> str:
+        """The workloads with pods near these nodes from which its anti-affinity, or theirs, keeps the pod."""
+        cluster = self._batch.snapshot.nodes.cluster
+        pods = Counter[str]()
+        for key, groups in _ANTI_AFFINITY.opponents(pod, cluster):
+            near = beside(cluster.table, key, np.flatnonzero(rows))
+            there = [each for group in groups for each in self._staying.get(group, ())]
+            pods.update(workload_name(each) for each in there if near[cluster.table.row_of[each.node_name]])
+        return _named(pods.most_common())
+
     def more_nodes(self, index: int, pods: int, rows: Mask) -> str:
         """How many nodes more like one of these would take so many pods of the class; the cheapest way."""
         problem, nodes = self._batch.problem, self._batch.snapshot.nodes
@@ -77,6 +92,15 @@ class Takers:
         number = int(needed[best])
         all_of = "it" if pods == 1 else f"all {pods:,} of them"
         return f"{number:,} more node{'' if number == 1 else 's'} like {like} would take {all_of}"
+
+    @cached_property
+    def _staying(self) -> Mapping[PodGroup, Sequence[Pod]]:
+        """Pods on nodes."""
+        found = defaultdict[PodGroup, list[Pod]](list)
+        for pod in self._batch.staying:
+            if pod.node_name in self._batch.snapshot.row_of:
+                found[group_of(pod)].append(pod)
+        return found
 
     @cached_property
     def _pods(self) -> _Pods:
