@@ -3,8 +3,8 @@
     python -m bench.fleet_live --sites 1000 --bindings 200 --schedulers 1 2 4 4:none stock
 
 Sites are Cluster objects with a written status and a summary; nothing runs there. The hub runs without
-Karmada's other controllers. Three of ten bindings name a region. A run in which a site promised more than it
-has fails.
+Karmada's other controllers. Three of ten bindings name a region. Replicas have one of three sizes, with
+`--distinct` nearly each binding another. A run in which a site promised more than it has fails.
 """
 
 import argparse
@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from bench import fleet
+from bench.machine import ProcessorTime
 from e2e.api import Api
 from e2e.karmada_plane import Hub
 from e2e.objects import Object, namespace
@@ -33,6 +34,8 @@ _CLUSTERS = "/apis/cluster.karmada.io/v1alpha1/clusters"
 _MAPS = "/api/v1/namespaces/tradewind-system/configmaps"
 _SECONDS = 300.0
 _TENANTS = 10
+_SIZES = (250, 500, 1000)  # millicores of a replica
+_DISTINCT = range(250, 1001)
 _AGGREGATED = {
     "replicaScheduling": {"replicaSchedulingType": "Divided", "replicaDivisionPreference": "Aggregated"}
 }
@@ -86,13 +89,13 @@ def _config_map(site: Site) -> Object:
     return {"metadata": metadata, "data": {"summary": encode(site.summary)}}
 
 
-def _binding(number: int, scheduler: str, random_: random.Random) -> Object:
+def _binding(number: int, scheduler: str, random_: random.Random, sizes: Sequence[int]) -> Object:
     name = f"b-{secrets.token_hex(4)}-{number}"
     placement: Object = dict(_AGGREGATED)
     if random_.random() < 0.3:
         within = {"key": "region", "operator": "In", "values": [random_.choice(fleet.REGIONS)]}
         placement["clusterAffinity"] = {"fieldSelector": {"matchExpressions": [within]}}
-    request = {"cpu": f"{random_.choice((250, 500, 1000))}m", "memory": "1Gi"}
+    request = {"cpu": f"{random_.choice(sizes)}m", "memory": "1Gi"}
     tenant = f"tenant-{number % _TENANTS}"
     return {
         "apiVersion": "work.karmada.io/v1alpha2",
@@ -154,7 +157,9 @@ def overasked(api: Api, sites: Sequence[Site]) -> int:
     return sum(max(0, amount - free[name]) for name, amount in asked.items())
 
 
-def run(site_count: int, binding_count: int, cases: Sequence[str]) -> Iterator[dict[str, Any]]:
+def run(
+    site_count: int, binding_count: int, cases: Sequence[str], sizes: Sequence[int] = _SIZES
+) -> Iterator[dict[str, Any]]:
     """One hub for all cases: bindings and ledgers go in between."""
     random_ = random.Random(1)
     fleet.NOW = time.time()
@@ -165,7 +170,7 @@ def run(site_count: int, binding_count: int, cases: Sequence[str]) -> Iterator[d
             hub.api.create(namespace(f"tenant-{tenant}"))
         populate(hub.api, sites)
         for case in cases:
-            figures = _measure(hub, sites, binding_count, case)
+            figures = _measure(hub, sites, binding_count, case, sizes)
             yield figures
             assert not figures["over capacity"], figures
             _clear(hub.api)
@@ -173,14 +178,18 @@ def run(site_count: int, binding_count: int, cases: Sequence[str]) -> Iterator[d
         hub.stop()
 
 
-def _measure(hub: Hub, sites: Sequence[Site], binding_count: int, case: str) -> dict[str, Any]:
+def _measure(
+    hub: Hub, sites: Sequence[Site], binding_count: int, case: str, sizes: Sequence[int]
+) -> dict[str, Any]:
     random_ = random.Random(2)
     name = "default-scheduler" if case == "stock" else "tradewind"
     running = _start(hub, case, len(sites))
     services = [each for each in running if isinstance(each, Service)]
     try:
-        single = one_by_one(hub.api, [_binding(i, name, random_) for i in range(20)])
-        together = burst(hub.api, [_binding(i, name, random_) for i in range(binding_count)])
+        single = one_by_one(hub.api, [_binding(i, name, random_, sizes) for i in range(20)])
+        before = ProcessorTime.now()
+        together = burst(hub.api, [_binding(i, name, random_, sizes) for i in range(binding_count)])
+        used = _milliseconds(hub, before, binding_count)
         conflicts = sum(each.metric("tradewind_fleet_conflicts_total") for each in services)
         forwarded = sum(
             each.metric("tradewind_fleet_decisions_total", outcome="forwarded") for each in services
@@ -193,6 +202,7 @@ def _measure(hub: Hub, sites: Sequence[Site], binding_count: int, case: str) -> 
             "one binding p50 ms": round(p50 * 1000),
             "one binding p99 ms": round(p99 * 1000),
             "bindings a second": round(binding_count / max(together), 1),
+            **used,
             "conflicts in 100 bindings": round(100 * conflicts / decided, 1),
             "forwarded %": round(100 * forwarded / decided, 1),
             "MiB of one": round(max((_mib(each.process.pid) for each in services), default=0)),
@@ -202,6 +212,20 @@ def _measure(hub: Hub, sites: Sequence[Site], binding_count: int, case: str) -> 
     finally:
         for each in running:
             each.kill()
+
+
+def _milliseconds(hub: Hub, before: ProcessorTime, bindings: int) -> dict[str, float]:
+    """Processor time a binding: of the schedulers, of the API server with etcd, of all that is not ours."""
+    after = ProcessorTime.now()
+    seconds = {"schedulers": 0.0, "API server": 0.0}
+    for each in hub.workspace.processes:
+        if each.running:
+            ours = each.name.startswith("fleet-") or each.name == "karmada-scheduler"
+            of_hub = each.name in {"kube-apiserver", "etcd"}
+            who = "schedulers" if ours else "API server" if of_hub else ""
+            seconds[who] = seconds.get(who, 0.0) + after.of(each.pid, before)
+    seconds["others"] = after.of_others(before)
+    return {f"CPU ms of {who}": round(1000 * each / bindings, 1) for who, each in seconds.items() if who}
 
 
 def _mib(pid: int) -> float:
@@ -257,9 +281,11 @@ def main() -> None:
         default=["1", "2", "4", "4:none", "stock"],
         help="how many, with forwardGap after a colon; stock is Karmada's",
     )
+    parser.add_argument("--distinct", action="store_true", help="hardly two bindings ask for the same")
     options = parser.parse_args()
     for count in options.sites:
-        for figures in run(count, options.bindings, options.schedulers):
+        sizes = _DISTINCT if options.distinct else _SIZES
+        for figures in run(count, options.bindings, options.schedulers, sizes):
             print(figures, flush=True)
 
 

@@ -18,10 +18,10 @@ from tradewind.fleet.division import (
     weighted,
 )
 from tradewind.fleet.filters.affinity import Affinity, matching
-from tradewind.fleet.placement import SPREAD_FIELDS, ClusterAffinity
+from tradewind.fleet.placement import ClusterAffinity
 from tradewind.fleet.policy import Rejection, SitePolicy
 from tradewind.fleet.request import Request
-from tradewind.fleet.scorers.median import against, median_of
+from tradewind.fleet.scorers.median import against
 from tradewind.fleet.scorers.price import Price
 from tradewind.fleet.sites import Codes, Floats, Sites
 from tradewind.fleet.spread import within
@@ -76,7 +76,7 @@ def _decide(
 def _worth(options: Sequence[Option], division: Mapping[str, int]) -> float:
     """The mean over the replicas."""
     count = sum(division.values())
-    whole = sum(option.worth(division.get(option.name, 0)) for option in options)
+    whole = sum(option.worth(division[option.name]) for option in options if option.name in division)
     return whole / count if count else 0.0
 
 
@@ -92,39 +92,55 @@ def _options(
     """The best first, and of equals the one with the lower name, so that a decision can be repeated."""
     placement, current = candidates.request.placement, candidates.request.current
     weights = _static_weights(candidates)
-    chosen = _shortlist(candidates, np.argsort(-totals, kind="stable"))
+    fields = _spread_fields(candidates)
+    chosen = _shortlist(candidates, totals, fields)
     curves = _curves(candidates, chosen, totals, policy.weights.get(Price.name, 0.0))
     options = []
     for index, curve in zip(chosen, curves, strict=True):
         record = candidates.record(index)
         name = record.name
         room = current.get(name, 0) + (0 if name in kept else int(candidates.room[index]))
-        groups = {by: record.groups(by) for by in SPREAD_FIELDS}
+        groups = {by: record.groups(by) for by in fields}
         weight = room if placement.division == "Dynamic" else int(weights[index])
         options.append(Option(name, room, float(totals[index]), curve, weight, groups))
     return sorted(options, key=lambda option: (-option.value, option.name))
 
 
-def _shortlist(candidates: Candidates, order: Codes) -> list[int]:
+def _spread_fields(candidates: Candidates) -> list[str]:
+    return [each.spread_by_field for each in candidates.request.placement.spread_constraints or ()]
+
+
+def _shortlist(candidates: Candidates, totals: Floats, fields: Sequence[str]) -> list[int]:
     """The best, more where they have too little room, and the sites that have replicas already.
 
     With constraints also the best of each group, so that a minimum of regions is not lost in a crowd.
     """
     request = candidates.request
-    if request.placement.division in {"Duplicated", "Static"} or len(order) <= _MOST_OPTIONS:
-        return list(map(int, order))
+    if request.placement.division in {"Duplicated", "Static"} or len(candidates) <= _MOST_OPTIONS:
+        return list(map(int, best(totals, len(candidates))))
+    grouped = set(fields) - {"cluster"}
+    order = best(totals, len(candidates) if grouped else _MOST_OPTIONS)
+    if candidates.room[order].sum() < 2 * request.replicas:
+        order = best(totals, len(candidates))
     needed = int(np.searchsorted(np.cumsum(candidates.room[order]), 2 * request.replicas)) + 1
-    rows = [candidates.sites.row_of.get(name, -1) for name in request.current]
-    kept = np.flatnonzero(np.isin(candidates.rows, rows)).tolist()
+    kept = np.flatnonzero(candidates.having).tolist()
     chosen = dict.fromkeys([*order[: max(_MOST_OPTIONS, needed)].tolist(), *kept])
-    fields = [each.spread_by_field for each in request.placement.spread_constraints or ()]
     seen: Counter[tuple[str, str]] = Counter()
-    for index in order.tolist() if set(fields) - {"cluster"} else ():
+    for index in order.tolist() if grouped else ():
         groups = [(by, group) for by in fields for group in candidates.record(index).groups(by)]
         if any(seen[group] < _BEST_OF_GROUP for group in groups):
             chosen[index] = None
             seen.update(groups)
     return list(chosen)
+
+
+def best(totals: Floats, count: int) -> Codes:
+    """So many, the best first, and of equals those that come first; all need not be put in order for that."""
+    if count >= totals.size:
+        return np.argsort(-totals, kind="stable")
+    least = np.partition(totals, totals.size - count)[totals.size - count]
+    rows = np.flatnonzero(totals >= least)
+    return rows[np.argsort(-totals[rows], kind="stable")][:count]
 
 
 def _static_weights(candidates: Candidates) -> Floats:
@@ -146,20 +162,22 @@ def _curves(
     """
     if not weight or candidates.request.placement.division == "Duplicated":
         return [()] * len(chosen)
-    median = median_of(candidates.cost)
-    first = against(median, candidates.cost[chosen])
-    request, curves = candidates.request, []
-    for index, before, steps in zip(chosen, first.tolist(), candidates.curves(chosen), strict=True):
-        total = float(totals[index])
-        scores = against(median, np.array([cost for cost, _ in steps])).tolist()
-        curve = [
-            (total + weight * (score - before), count)
-            for score, (_, count) in zip(scores, steps, strict=True)
-        ]
-        if request.fresh and request.current:
-            curve.insert(0, (total, request.current.get(candidates.record(index).name, 0)))
-        curves.append(tuple(curve))
-    return curves
+    cost, room = candidates.steps(chosen)
+    median = candidates.median_cost
+    without = totals[chosen] - weight * against(median, candidates.cost[chosen])
+    scores = without[:, np.newaxis] + weight * against(median, cost)
+    curves = [
+        tuple((score, int(count)) for score, count in zip(*both, strict=True) if count > 0)
+        for both in zip(scores.tolist(), room.tolist(), strict=True)
+    ]
+    request = candidates.request
+    if not (request.fresh and request.current):
+        return curves
+    have = [request.current.get(candidates.record(index).name, 0) for index in chosen]
+    return [
+        ((float(totals[index]), count), *curve)
+        for index, count, curve in zip(chosen, have, curves, strict=True)
+    ]
 
 
 _DIVIDERS: Mapping[str, Divide] = {

@@ -17,7 +17,7 @@ from tradewind.cluster.table import NodeTable
 from tradewind.fleet.summary import NodeKind, Summary
 
 
-class Promise(msgspec.Struct, frozen=True, omit_defaults=True):
+class Promise(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     key: str  # of the request
     replicas: int
     requests: dict[str, int]  # of one replica
@@ -25,7 +25,7 @@ class Promise(msgspec.Struct, frozen=True, omit_defaults=True):
     time: float = 0.0
 
 
-class Ledger(msgspec.Struct, frozen=True):
+class Ledger(msgspec.Struct, frozen=True, gc=False):
     promises: tuple[Promise, ...] = ()
 
     def with_promise(self, promise: Promise) -> "Ledger":
@@ -39,7 +39,7 @@ class Ledger(msgspec.Struct, frozen=True):
         return Ledger(tuple(each for each in self.promises if each.time >= time))
 
 
-class Room(msgspec.Struct, frozen=True):
+class Room(msgspec.Struct, frozen=True, gc=False):
     """A row of the summary, or a part of it, after the promises."""
 
     kind: int
@@ -98,10 +98,13 @@ def overcommitted(summary: Summary, ledger: Ledger) -> int:
 
 def room(summary: Summary, ledger: Ledger, pod: Pod) -> int:
     """How many such pods the site can still take."""
+    return _room(summary, ledger, pod, suited(pod, summary.kinds))
+
+
+def _room(summary: Summary, ledger: Ledger, pod: Pod, suits: Sequence[bool]) -> int:
     needs = demand(summary, pod.requests)
     if needs is None:
         return 0
-    suits = suited(pod, summary.kinds)
     return sum(each.count * _capacity(each.free, needs) for each in left(summary, ledger) if suits[each.kind])
 
 
@@ -109,9 +112,9 @@ def promise_of(
     summary: Summary, ledger: Ledger, pod: Pod, *, key: str, replicas: int, time: float
 ) -> Promise | None:
     """The promise to write, or None where the site no longer has the room."""
-    if replicas > room(summary, ledger, pod):
-        return None
     suits = suited(pod, summary.kinds)
+    if replicas > _room(summary, ledger, pod, suits):
+        return None
     some = (
         () if all(suits) else tuple(digest(k) for k, fits in zip(summary.kinds, suits, strict=True) if fits)
     )
@@ -156,7 +159,7 @@ def _packed(
 
 def _capacity(free: tuple[int, ...], needs: tuple[int, ...]) -> int:
     """Pods of one node; a pod that asks for nothing at all counts as one of its places."""
-    return min((have // need for have, need in zip(free, needs, strict=True) if need > 0), default=0)
+    return min([have // need for have, need in zip(free, needs, strict=True) if need > 0], default=0)
 
 
 def _minus(free: tuple[int, ...], needs: tuple[int, ...], times: int) -> tuple[int, ...]:

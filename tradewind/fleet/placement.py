@@ -6,7 +6,6 @@ import msgspec
 
 from tradewind.cluster.wire import LabelSelector, Requirement, Toleration
 
-SPREAD_FIELDS = ("cluster", "region", "zone", "provider")
 SpreadField = Literal["cluster", "region", "zone", "provider"]
 
 

@@ -49,8 +49,10 @@ def dollars(request: Request, sites: Sites, division: Mapping[str, int]) -> floa
             return math.nan
         candidates = Candidates(request, sites, 0.0, np.array([row], np.intp))
         left = replicas
-        for cost, count in candidates.curves([0])[0]:
-            total += cost * min(left, count)
-            left -= min(left, count)
+        cost, room = candidates.steps([0])
+        for each, count in zip(cost[0].tolist(), room[0].tolist(), strict=True):
+            if count:
+                total += each * min(left, count)
+                left -= min(left, int(count))
         total += left * float(candidates.cost[0]) if left else 0.0
     return total

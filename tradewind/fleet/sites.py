@@ -7,7 +7,7 @@ touches one column, and a request is one pass over everything, sites side by sid
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,9 @@ from tradewind.cluster.table import NodeTable
 from tradewind.cluster.wire import Taint
 from tradewind.fleet.ledger import EMPTY, Ledger, left
 from tradewind.fleet.summary import Summary
+
+if TYPE_CHECKING:
+    from tradewind.fleet.fit import Fit
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -92,6 +95,8 @@ class Sites:
         self._records: list[Site | None] = []
         self.places: Interned[Place] = Interned(())
         self.apis: Interned[frozenset[str]] = Interned(frozenset())
+        self.changes = 0  # so far; `changed` says which was a row's last
+        self.fits: dict[Hashable, Fit] = {}  # kept by `fit_of`
         self._shape(_FIRST_SITES, _FIRST_ROWS, 4)
         for site in sites:
             self.apply(site)
@@ -163,6 +168,7 @@ class Sites:
     def _shape(self, sites: int, rows: int, resources: int) -> None:
         """Larger arrays, with what was there."""
         old = dict(self.__dict__)
+        self.changed: Codes = np.zeros(sites, np.intp)
         self.usable: Mask = np.zeros(sites, np.bool_)
         self.ready: Mask = np.zeros(sites, np.bool_)
         self.time: Floats = np.zeros(sites)
@@ -185,6 +191,8 @@ class Sites:
                 array[tuple(slice(size) for size in before.shape)] = before
 
     def _clear(self, row: int) -> None:
+        self.changes += 1
+        self.changed[row] = self.changes
         self.usable[row] = self.ready[row] = False
         self.count[:, row] = 0
         self.kind[:, row] = -1

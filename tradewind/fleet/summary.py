@@ -21,7 +21,7 @@ class SummaryError(TradewindError):
     """A summary that cannot be used; the message says what is wrong with it."""
 
 
-class NodeKind(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+class NodeKind(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
     """Nodes that are alike to a request: by labels, taints, size and terms."""
 
     labels: dict[str, str] = {}
@@ -32,13 +32,13 @@ class NodeKind(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     durable: bool = True
 
 
-class NodeRow(msgspec.Struct, frozen=True, array_like=True):
+class NodeRow(msgspec.Struct, frozen=True, gc=False, array_like=True):
     kind: int  # index into `kinds`
     count: int
     free: tuple[int, ...]  # of each of the nodes, at the least
 
 
-class Place(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+class Place(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
     """What nobody can read from the nodes: somebody has to say it."""
 
     region: str = ""
@@ -49,7 +49,7 @@ class Place(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     carbon: float | None = None  # grams of CO2 a kilowatt hour
 
 
-class Summary(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+class Summary(msgspec.Struct, frozen=True, gc=False, rename="camel", kw_only=True):
     site: str
     generation: int  # of the site's own snapshot
     time: float  # seconds since the epoch

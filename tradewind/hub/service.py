@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 from collections.abc import Coroutine, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,6 +84,7 @@ class FleetService:
             uvloop.run(self._run(server))
 
     async def _run(self, server: Server) -> None:
+        gc.freeze()  # what the imports left is never garbage: keep the collector off it
         self._loop = asyncio.get_running_loop()
         self._watches.start()
         self._presence.start()

@@ -2,7 +2,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tradewind.fleet.candidates import Candidates
-from tradewind.fleet.scorers.median import against, median_of
+from tradewind.fleet.scorers.median import against
 from tradewind.fleet.sites import Floats
 
 
@@ -13,4 +13,4 @@ class Price:
     name: ClassVar[str] = "price"
 
     def score(self, candidates: Candidates) -> Floats:
-        return against(median_of(candidates.cost), candidates.cost)
+        return against(candidates.median_cost, candidates.cost)
