@@ -17,7 +17,7 @@ from tradewind.cli.main import main
 from tradewind.fleet.summary import read_summary
 
 _SECONDS = 60.0
-_MANIFEST = Path(__file__).parents[1] / "manifests" / "fleet" / "hub.yaml"
+_MANIFESTS = Path(__file__).parents[1] / "manifests" / "fleet"
 _PRICE_ALONE = {
     "price": 1, "stability": 0, "centroid": 0, "equivalence": 0, "energy": 0, "health": 0, "locality": 0
 }  # fmt: skip
@@ -41,7 +41,7 @@ def fleet() -> Iterator[Fleet]:
 def _populate(fleet: Fleet) -> None:
     """cheap: two nodes of 2 cores; dear: four nodes of 3 cores, at three times the price of a core."""
     hub = fleet.hub
-    hub.kubectl("apply", "-f", str(_MANIFEST))
+    hub.kubectl("apply", "-f", str(_MANIFESTS / "sites.yaml"), "-f", str(_MANIFESTS / "hub.yaml"))
     hub.start_controller_manager()
     sizes = {"cheap": (2, "2", 0.1), "dear": (4, "3", 0.45)}
     for name, (count, cpu, price) in sizes.items():

@@ -20,6 +20,7 @@ _CRDS = {
     "open-cluster-management.io/api@v1.2.0": "cluster/v1alpha1/*addonplacementscores.crd.yaml",
     "sigs.k8s.io/cluster-inventory-api@v0.1.2": "config/crd/bases/*placementdecisions.yaml",
 }
+_MANIFESTS = Path(__file__).parents[1] / "manifests" / "fleet"
 _SYSTEM = "tradewind-system"
 _SCORES = "/apis/cluster.open-cluster-management.io/v1alpha1/namespaces/{}/addonplacementscores/tradewind"
 _DECISION = f"/apis/multicluster.x-k8s.io/v1alpha1/namespaces/{_SYSTEM}/placementdecisions/tradewind-web"
@@ -38,6 +39,7 @@ def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     try:
         for file in files:
             plane.kubectl("apply", "--server-side", "-f", str(file))
+        plane.kubectl("apply", "-f", str(_MANIFESTS / "sites.yaml"), "-f", str(_MANIFESTS / "scores.yaml"))
         plane.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
         yield plane
     finally:
@@ -66,16 +68,19 @@ def _summary(name: str, cores: int, price: float) -> Object:
 
 
 def test_each_site_has_a_score_and_each_class_a_decision(hub: ControlPlane, tmp_path: Path) -> None:
+    """Each as the user whom the manifests allow it."""
     api = Api(hub.kubeconfig)
-    for name in (_SYSTEM, "cheap", "dear", "small"):
+    for name in ("cheap", "dear", "small"):
         api.create(namespace(name))
+    member = Api(hub.user_kubeconfig("site", ["tradewind:sites"]))
     for summary in (_summary("cheap", 4, 0.1), _summary("dear", 4, 0.4), _summary("small", 1, 0.01)):
-        api.create(summary)
-    api.create(_summary("no-namespace", 4, 0.2))  # its scores have nowhere to go; the others have
+        member.create(summary)
+    member.create(_summary("no-namespace", 4, 0.2))  # its scores have nowhere to go; the others have
     classes = {"web": {"requests": {"cpu": "2", "memory": "1Gi"}}, "tiny": {"requests": {"cpu": "100m"}}}
     config = tmp_path / "tradewind.yaml"
     config.write_text(yaml.safe_dump({**CONFIGURATION, "fleet": {"classes": classes}}))
-    asked = ["fleet-scores", "--config", str(config), "--kubeconfig", str(hub.kubeconfig)]
+    user = hub.user_kubeconfig("tradewind-fleet-scores")
+    asked = ["fleet-scores", "--config", str(config), "--kubeconfig", str(user)]
     main([*asked, "--write", "ocm", "--write", "decisions"])
 
     def scores(site: str) -> dict[str, int]:

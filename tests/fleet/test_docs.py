@@ -43,8 +43,9 @@ def test_the_weights_are_told() -> None:
 
 
 def test_the_documents_are_taken() -> None:
-    member, scores = re.findall(r"```yaml\n(.*?)```", _PAGE, re.DOTALL)
+    member, classes, scores = re.findall(r"```yaml\n(.*?)```", _PAGE, re.DOTALL)
     assert parse(member).fleet.site.name == "member1"
+    assert parse(classes).fleet.classes.keys() == {"web", "batch"}
     assert parse(scores).fleet.classes.keys() == {"web"}
 
 

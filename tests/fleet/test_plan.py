@@ -15,7 +15,7 @@ _PRICE_ALONE = SitePolicy(weights=dict.fromkeys(DEFAULT_WEIGHTS, 0.0) | {"price"
 
 def test_each_sees_what_those_before_it_have_left() -> None:
     sites = Sites([site("a", *nodes(1, 0.1)), site("b", *nodes(1, 0.4))])
-    first, second, third = plan([request(3), request(3), request(3)], sites, _PRICE_ALONE, NOW)
+    first, second, third = plan([request(3), request(3), request(3)], sites, lambda _: _PRICE_ALONE, NOW)
     assert first.decision.division == {"a": 3}
     assert second.decision.division == {"a": 1, "b": 2}
     assert not third.decision.placed

@@ -7,7 +7,7 @@ import pytest
 from tests.builders import node, pod
 from tests.fleet.cases import NOW, nodes, request, site
 from tradewind.fleet.candidates import Candidates
-from tradewind.fleet.request import Request
+from tradewind.fleet.request import Near, Request
 from tradewind.fleet.rules import SiteScorer
 from tradewind.fleet.scorers.centroid import Centroid
 from tradewind.fleet.scorers.energy import Energy
@@ -121,6 +121,23 @@ def test_locality_is_by_great_circle() -> None:
     assert found == pytest.approx([1.0, 1000 / 1878, 1000 / 17_096], abs=1e-3)
     assert _scores(Locality(), request(near=berlin), site("x", node("x"))) == [0.5]
     assert _scores(Locality(), request(), at("b", berlin)) == [0.5]
+
+
+@pytest.mark.parametrize(
+    ("near", "expected"),
+    [
+        # 20 / (20 + ms): 5 ms of its own, 30 of its region, none known.
+        pytest.param("users", [0.8, 0.4, 0.5], id="a site's own latency, else its region's, else 1/2"),
+        pytest.param("data", [0.5, 0.5, 1.0], id="a row for one site says nothing of the others"),
+        pytest.param("elsewhere", [0.5, 0.5, 0.5], id="a name that the table does not have says nothing"),
+        pytest.param(None, [0.2, 0.2, 0.5], id="a request that does not say has the place of its class"),
+        pytest.param((0.0, 0.0), [0.5, 0.5, 0.5], id="a point is no row of the table"),
+    ],
+)
+def test_locality_is_by_the_latency_table(near: Near | None, expected: list[float]) -> None:
+    table = {"users": {"a": 5.0, "eu": 30.0}, "data": {"c": 0.0}, "class": {"eu": 80.0, "": 1.0}}
+    sites = [site("a", node("x"), region="eu"), site("b", node("x"), region="eu"), site("c", node("x"))]
+    assert _scores(Locality(latencies=table, near="class"), request(near=near), *sites) == expected
 
 
 def test_spread_is_the_smallest_free_share() -> None:

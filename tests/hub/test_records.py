@@ -74,7 +74,13 @@ def test_a_binding_is_a_request() -> None:
     assert found.workload == "Deployment shop/web"
 
 
-@pytest.mark.parametrize("text", ["", "here", "91,0", "1,2,3", "1,x"])
+def test_a_place_may_have_a_name_and_a_request_a_class() -> None:
+    annotations = {"tradewind.dev/near": " frankfurt", "tradewind.dev/workload-class": "web"}
+    request = binding(annotations=annotations).request(current={}, fresh=False)
+    assert (request.near, request.workload_class) == ("frankfurt", "web")
+
+
+@pytest.mark.parametrize("text", ["", " ", "91,0", "1,2,3", "1,x", "x,1"])
 def test_a_point_that_is_none_counts_for_nothing(text: str) -> None:
     assert binding(annotations={"tradewind.dev/near": text}).request(current={}, fresh=False).near is None
 

@@ -22,8 +22,9 @@ def run(options: argparse.Namespace) -> None:
     file = options.sites
     hub = from_file(file) if file else from_hub(options.kubeconfig, identity.namespace())
     binding = hub.binding(options.binding)
-    policy = fleet_settings(options.config).policy()
-    told = explain(hub.request(binding), hub.state.sites, policy, hub.now)
+    request = hub.request(binding)
+    policy = fleet_settings(options.config).policies().of(request)
+    told = explain(request, hub.state.sites, policy, hub.now)
     if options.json:
         print(fleet_report.explanation_json(told, binding.key))
     else:

@@ -46,7 +46,8 @@ def run(options: argparse.Namespace) -> None:
     bindings.sort(key=lambda each: (-each.priority, each.key))
     keys = {each.promise_key: each.key for each in bindings}
     requests = [hub.request(each) for each in bindings]
-    placed = list(plan(requests, hub.state.sites, fleet_settings(options.config).policy(), hub.now))
+    policies = fleet_settings(options.config).policies()
+    placed = list(plan(requests, hub.state.sites, policies.of, hub.now))
     if options.output == "json":
         print(fleet_report.plan_json(placed, keys))
     else:

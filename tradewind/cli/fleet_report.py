@@ -72,7 +72,8 @@ def explanation_text(told: SiteExplanation, named: str, width: int | None) -> st
 
 def _sentences(told: SiteExplanation, named: str) -> Iterator[str]:
     request, decision = told.request, told.decision
-    asks = f"{named} asks for {counted(request.replicas, 'replica')}"
+    of_class = f" (class {told.workload_class})" if told.workload_class else ""
+    asks = f"{named}{of_class} asks for {counted(request.replicas, 'replica')}"
     current = {site: count for site, count in request.current.items() if count or not request.replicas}
     yield f"{asks}; it is on {_where(current)}." if current else f"{asks} and is nowhere."
     if not decision.placed:
@@ -133,6 +134,7 @@ def explanation_json(told: SiteExplanation, named: str) -> str:
                 {"rule": each.rule, "reason": each.reason, "count": each.count, "examples": each.examples}
                 for each in told.rejected
             ],
+            "class": told.workload_class,
             "weights": dict(told.weights),
             "ranked": [
                 {

@@ -18,7 +18,7 @@ def request_of(name: str, asked: RequestClass) -> Request:
     """One replica, wherever it may go."""
     amounts = {resource: amount(resource, parse_nanos(text)) for resource, text in asked.requests.items()}
     pod = Pod("", name, "", {}, {}, {**amounts, "pods": 1}, {}, node_selector=asked.node_selector)
-    return Request(key=name, pod=pod, replicas=1, near=asked.near)
+    return Request(key=name, pod=pod, replicas=1, workload_class=name)
 
 
 def class_scores(request: Request, sites: Sites, policy: SitePolicy, now: float) -> Scores:

@@ -41,6 +41,7 @@ class SiteExplanation:
     ranked: tuple[RankedSite, ...]  # the best, and those that have replicas
     passed: int
     weights: Mapping[str, float]
+    workload_class: str  # whose weights these are; "" for the fleet's
 
 
 def explain(
@@ -69,6 +70,7 @@ def explain(
         ranked=_ranked(candidates, decision, policy, most),
         passed=len(candidates),
         weights={scorer: weight for scorer, weight in policy.weights.items() if weight},
+        workload_class=policy.workload_class,
     )
 
 

@@ -1,7 +1,7 @@
 """Several requests, one after the other, each with the room that those before it have left."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,10 +21,12 @@ class Placed:
     dollars: float  # an hour, of all replicas; NaN where a price is not known
 
 
-def plan(requests: Iterable[Request], sites: Sites, policy: SitePolicy, now: float) -> Iterator[Placed]:
+def plan(
+    requests: Iterable[Request], sites: Sites, policy_of: Callable[[Request], SitePolicy], now: float
+) -> Iterator[Placed]:
     """What a site is to get is promised in the ledger of its record in `sites`."""
     for request in requests:
-        decision = decide(request, sites, policy, now)
+        decision = decide(request, sites, policy_of(request), now)
         yield Placed(request, decision, dollars(request, sites, decision.division))
         promise(request, sites, decision.division, now)
 

@@ -13,6 +13,7 @@ from tradewind.fleet.filters.feasible_nodes import FeasibleNodes
 from tradewind.fleet.filters.health import ErrorRate, Excluded, Ready, Summarised
 from tradewind.fleet.filters.quota import TenantQuota
 from tradewind.fleet.filters.tolerations import Tolerations
+from tradewind.fleet.request import Request
 from tradewind.fleet.rules import SiteFilter, SiteScorer
 from tradewind.fleet.scorers.centroid import Centroid
 from tradewind.fleet.scorers.energy import Energy
@@ -47,6 +48,7 @@ SCORERS: tuple[tuple[SiteScorer, float], ...] = (
     (Energy(), 0.5),
     (Spread(), 0.0),
 )
+DEFAULT_SCORERS = tuple(scorer for scorer, _ in SCORERS)
 DEFAULT_WEIGHTS = {scorer.name: weight for scorer, weight in SCORERS}
 
 
@@ -65,6 +67,8 @@ class Verdict(NamedTuple):
 class SitePolicy:
     filters: tuple[SiteFilter, ...] = FILTERS
     weights: Mapping[str, float] = field(default_factory=lambda: dict(DEFAULT_WEIGHTS))
+    scorers: tuple[SiteScorer, ...] = DEFAULT_SCORERS
+    workload_class: str = ""
 
     def __post_init__(self) -> None:
         unknown = self.weights.keys() - DEFAULT_WEIGHTS.keys()
@@ -91,7 +95,7 @@ class SitePolicy:
         return Verdict(candidates, rejections, frozenset(kept))
 
     def terms(self, candidates: Candidates) -> Iterator[tuple[SiteScorer, float, Floats]]:
-        for scorer, _ in SCORERS:
+        for scorer in self.scorers:
             weight = self.weights.get(scorer.name, 0.0)
             if weight:
                 yield scorer, weight, scorer.score(candidates)
@@ -102,3 +106,21 @@ class SitePolicy:
         for _, weight, scores in self.terms(candidates):
             total += weight * scores
         return total
+
+
+@dataclass(frozen=True)
+class SitePolicies:
+    """The policy of each class of requests, with the namespaces that it takes, in the order of trying."""
+
+    default: SitePolicy = field(default_factory=SitePolicy)
+    classes: tuple[tuple[frozenset[str], SitePolicy], ...] = ()
+
+    def of(self, request: Request) -> SitePolicy:
+        """The class that the request names, else the first that takes its namespace, else the default."""
+        for _, policy in self.classes:
+            if policy.workload_class == request.workload_class:
+                return policy
+        for namespaces, policy in self.classes:
+            if request.tenant in namespaces:
+                return policy
+        return self.default

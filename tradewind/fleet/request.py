@@ -7,6 +7,7 @@ from tradewind.cluster.objects import Pod
 from tradewind.fleet.placement import Placement
 
 Point = tuple[float, float]  # latitude and longitude, in degrees
+Near = Point | str  # a str is the name of a row of the latency table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,12 +17,13 @@ class Request:
     replicas: int
     placement: Placement = field(default_factory=Placement)
     api: str = ""  # apps/v1/Deployment: a site that does not serve it cannot take it
-    tenant: str = ""
+    tenant: str = ""  # its namespace
+    workload_class: str = ""  # that it names itself
     priority: int = 0
     current: Mapping[str, int] = field(default_factory=dict)  # replicas that sites have already
     fresh: bool = False  # asked for anew: what is there counts for nothing
     excluded: frozenset[str] = frozenset()  # sites that could not place it a while ago
-    near: Point | None = None  # where its users or its data are
+    near: Near | None = None  # where its users or its data are
     quota: Mapping[str, int] | None = None  # what is left to the tenant, None without a quota
 
     @property

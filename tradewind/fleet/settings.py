@@ -1,23 +1,38 @@
 """The key `fleet` of the configuration: what a site is chosen by, and how long what is believed."""
 
-from typing import Annotated
+from dataclasses import replace
+from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 from pydantic.alias_generators import to_camel
 
 from tradewind.cluster.quantity import parse_nanos
 from tradewind.errors import QuantityError, TradewindError
 from tradewind.fleet.filters.health import ErrorRate, Summarised
-from tradewind.fleet.policy import DEFAULT_WEIGHTS, FILTERS, SitePolicy
-from tradewind.fleet.rules import SiteFilter
+from tradewind.fleet.policy import DEFAULT_SCORERS, DEFAULT_WEIGHTS, FILTERS, SitePolicies, SitePolicy
+from tradewind.fleet.request import Near
+from tradewind.fleet.rules import SiteFilter, SiteScorer
+from tradewind.fleet.scorers.locality import Locality
 from tradewind.fleet.summarise import DEFAULT_BEST
 from tradewind.fleet.summary import Place
 
 Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
 Latitude = Annotated[float, Field(ge=-90, le=90, allow_inf_nan=False)]
 Longitude = Annotated[float, Field(ge=-180, le=180, allow_inf_nan=False)]
-ClassName = Annotated[str, Field(pattern="^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$")]
+Name = Annotated[str, Field(pattern="^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$")]
 Weight = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)]
+Milliseconds = Annotated[float, Field(ge=0, le=60_000, allow_inf_nan=False)]
+
+
+def _known(weights: dict[str, float]) -> dict[str, float]:
+    try:
+        SitePolicy(weights=weights)
+    except TradewindError as error:
+        raise ValueError(str(error)) from error
+    return weights
+
+
+Weights = Annotated[dict[str, Weight], AfterValidator(_known)]
 
 
 class _Settings(BaseModel):
@@ -53,11 +68,16 @@ class SiteSettings(_Settings):
 
 
 class RequestClass(_Settings):
-    """Requests that are alike, for scores of sites without a request."""
+    """Requests that are alike: how sites are weighed for them, and for fleet-scores, what one asks for."""
 
-    requests: dict[str, str] = Field(default={}, description="of one replica, as in a pod")
-    node_selector: dict[str, str] = {}
-    near: tuple[Latitude, Longitude] | None = Field(default=None, description="where its users are")
+    namespaces: frozenset[str] = Field(default=frozenset(), description="whose bindings belong to it")
+    weights: Weights = Field(default={}, description="laid over those of the fleet")
+    near: tuple[Latitude, Longitude] | Name | None = Field(
+        default=None,
+        description="where its users are, unless a binding says: a point, or a row of latencies",
+    )
+    requests: dict[str, str] = Field(default={}, description="of one replica, as in a pod, for fleet-scores")
+    node_selector: dict[str, str] = Field(default={}, description="for fleet-scores")
 
     @field_validator("requests")
     @classmethod
@@ -72,8 +92,11 @@ class RequestClass(_Settings):
 
 class FleetSettings(_Settings):
     site: SiteSettings = SiteSettings()
-    classes: dict[ClassName, RequestClass] = Field(default={}, description="to score sites for")
-    weights: dict[str, Weight] = Field(default={}, description="by the site scorer's name")
+    classes: dict[Name, RequestClass] = Field(default={}, description="of bindings, and to score sites for")
+    weights: Weights = Field(default={}, description="by the site scorer's name")
+    latencies: dict[Name, dict[str, Milliseconds]] = Field(
+        default={}, description="from places of users or data, by name, to sites or regions"
+    )
     summary_seconds: Seconds = Field(default=120.0, description="then a summary is too old")
     max_error_rate: float = Field(default=0.5, ge=0, le=1, description="of a site's bindings")
     promise_seconds: Seconds = Field(default=300.0, description="then a summary must show it")
@@ -89,22 +112,42 @@ class FleetSettings(_Settings):
     )
     tenant_in_flight: int = Field(default=16, ge=1, le=10_000, description="requests of one namespace")
 
-    @field_validator("weights")
-    @classmethod
-    def _known(cls, weights: dict[str, float]) -> dict[str, float]:
-        try:
-            SitePolicy(weights=weights)
-        except TradewindError as error:
-            raise ValueError(str(error)) from error
-        if not any((DEFAULT_WEIGHTS | weights).values()):
-            raise ValueError("all are 0; one must be above 0")
-        return weights
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        policies = self.policies()
+        for policy in (policies.default, *(each for _, each in policies.classes)):
+            if not any(policy.weights.values()):
+                raise ValueError(f"{_of_class(policy.workload_class)}weights: all are 0; one must be above 0")
+        for name, each in self.classes.items():
+            if isinstance(each.near, str) and each.near not in self.latencies:
+                raise ValueError(f'{_of_class(name)}near: latencies has no row "{each.near}"')
+        return self
 
-    def policy(self) -> SitePolicy:
-        return SitePolicy(
+    def policies(self) -> SitePolicies:
+        default = SitePolicy(
             filters=tuple(self._with_limits(rule) for rule in FILTERS),
             weights=DEFAULT_WEIGHTS | self.weights,
+            scorers=self._scorers(None),
         )
+        return SitePolicies(
+            default,
+            tuple(
+                (
+                    each.namespaces,
+                    replace(
+                        default,
+                        weights=DEFAULT_WEIGHTS | self.weights | each.weights,
+                        scorers=self._scorers(each.near),
+                        workload_class=name,
+                    ),
+                )
+                for name, each in self.classes.items()
+            ),
+        )
+
+    def _scorers(self, near: Near | None) -> tuple[SiteScorer, ...]:
+        locality = Locality(latencies=self.latencies, near=near)
+        return tuple(locality if isinstance(each, Locality) else each for each in DEFAULT_SCORERS)
 
     def _with_limits(self, rule: SiteFilter) -> SiteFilter:
         match rule:
@@ -114,3 +157,7 @@ class FleetSettings(_Settings):
                 return ErrorRate(max_error_rate=self.max_error_rate)
             case _:
                 return rule
+
+
+def _of_class(name: str) -> str:
+    return f"classes.{name}." if name else ""

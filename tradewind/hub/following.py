@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator
 
 from tradewind.errors import TradewindError
 from tradewind.fleet.moves import Moves, gain
-from tradewind.fleet.policy import SitePolicy
+from tradewind.fleet.policy import SitePolicies
 from tradewind.fleet.request import Request
 from tradewind.fleet.settings import FleetSettings
 from tradewind.fleet.sites import Sites
@@ -25,7 +25,7 @@ class Following:
         self,
         bindings: Collection[Binding],
         sites: Sites,
-        policy: SitePolicy,
+        policies: SitePolicies,
         settings: FleetSettings,
         now: float,
     ) -> Iterator[str]:
@@ -42,7 +42,8 @@ class Following:
                 self._moves.forget(key)
                 continue
             try:
-                gained = gain(self._request_of(by_key[key]), sites, policy, now)
+                request = self._request_of(by_key[key])
+                gained = gain(request, sites, policies.of(request), now)
             except TradewindError:
                 continue  # a request that cannot be read; its turn has said so
             least, seconds = settings.move_gain, settings.move_seconds

@@ -46,9 +46,9 @@ class PlacementScores:
 
     def scores(self, settings: FleetSettings, now: float) -> Mapping[str, Scores]:
         """Of each class, from the summaries that the hub has now; raise ApiError where it does not answer."""
-        sites, policy = self._sites(), settings.policy()
+        sites, policies = self._sites(), settings.policies()
         requests = {name: request_of(name, asked) for name, asked in settings.classes.items()}
-        return {name: class_scores(each, sites, policy, now) for name, each in requests.items()}
+        return {name: class_scores(each, sites, policies.of(each), now) for name, each in requests.items()}
 
     def _sites(self) -> Sites:
         selection = urllib.parse.urlencode({"labelSelector": f"{FLEET_LABEL}=summary"})

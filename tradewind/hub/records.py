@@ -11,11 +11,12 @@ from tradewind.cluster.objects import Pod
 from tradewind.cluster.quantity import amount
 from tradewind.cluster.requests import read_nanos
 from tradewind.cluster.wire import NULL, RawQuantities
+from tradewind.config.classes import CLASS
 from tradewind.errors import QuantityError
 from tradewind.fleet.ledger import EMPTY, Ledger, read_ledger
 from tradewind.fleet.partitions import partition_of
 from tradewind.fleet.placement import Placement
-from tradewind.fleet.request import Point, Request
+from tradewind.fleet.request import Near, Request
 from tradewind.fleet.sites import Site
 from tradewind.fleet.summary import Summary, SummaryError, read_summary
 from tradewind.hub.wire import (
@@ -237,7 +238,7 @@ class Binding:
     ) -> Request:
         """Raise QuantityError for a request of resources that cannot be read."""
         spec = self.object.spec
-        resource = spec.resource
+        resource, annotations = spec.resource, self.object.metadata.annotations or {}
         evicted = frozenset(str(task.get("fromCluster")) for task in spec.graceful_eviction_tasks or ())
         return Request(
             key=self.promise_key,
@@ -246,11 +247,12 @@ class Binding:
             placement=self.placement,
             api=f"{resource.api_version}/{resource.kind}",
             tenant=self.namespace,
+            workload_class=annotations.get(CLASS, ""),
             priority=self.priority,
             current=current,
             fresh=fresh,
             excluded=excluded | evicted,
-            near=_point((self.object.metadata.annotations or {}).get(NEAR_ANNOTATION, "")),
+            near=_near(annotations.get(NEAR_ANNOTATION, "")),
             quota=quota,
         )
 
@@ -283,9 +285,11 @@ def _pod(binding: BindingObject) -> Pod:
     )
 
 
-def _point(text: str) -> Point | None:
-    """`52.5,13.4`; None for everything else."""
-    parts = text.split(",")
+def _near(text: str) -> Near | None:
+    """`52.5,13.4`, or the name of a row of the latency table; None for a point that is none."""
+    parts = text.strip().split(",")
+    if len(parts) == 1:
+        return parts[0] or None
     try:
         latitude, longitude = (float(part) for part in parts)
     except ValueError:

@@ -48,7 +48,7 @@ class FleetScheduler:
         self._writer = writer
         self._metrics = metrics
         self._settings = settings
-        self._policy = settings.policy()
+        self._policies = settings.policies()
         self._name = name
         self._homes = homes or HomeView("", lambda: frozenset({""}))
         self._queue = FairQueue(settings.tenant_in_flight)
@@ -64,7 +64,7 @@ class FleetScheduler:
 
     def configure(self, settings: FleetSettings) -> None:
         if settings != self._settings:
-            self._settings, self._policy = settings, settings.policy()
+            self._settings, self._policies = settings, settings.policies()
             self._state.promise_seconds = settings.promise_seconds
             self._queue.wake_all()
 
@@ -113,7 +113,7 @@ class FleetScheduler:
         sites = self._state.sites
         if self._settings.move_gain is not None:
             at_home = [each for each in bindings if self._homes.at_home(each)]
-            for key in self._following.look(at_home, sites, self._policy, self._settings, now):
+            for key in self._following.look(at_home, sites, self._policies, self._settings, now):
                 self._moving.add(key)
                 self._consider(key, now)
         ready, usable = sites.ready[sites.rows], sites.usable[sites.rows]
@@ -238,7 +238,7 @@ class FleetScheduler:
         at_home = None
         if gap is not None and not homes.alone and not homes.forwarded(binding):
             at_home = AtHome(homes.home, homes.identity)
-        return self._claims.route(request, self._policy, now, at_home, gap or 0.0)
+        return self._claims.route(request, self._policies.of(request), now, at_home, gap or 0.0)
 
     def _note_moved(self, binding: Binding, request: Request, decision: Decision) -> None:
         self._forced.discard(binding.key)
