@@ -226,7 +226,7 @@ class Tally:
         assert place.longitude is not None
         assert place.watts_per_core is not None
         assert place.carbon is not None
-        assert request.near is not None
+        assert isinstance(request.near, tuple)
         self.core_hours += cores
         self.dollars += sum(member.cost(request, node) for node in nodes) * STEP_HOURS
         rates = [member.kinds[member.kind_of[node]].interruption_rate for node in nodes]
