@@ -39,6 +39,7 @@ class Way:
 
 PLAIN = Way(name="plain", contender=contenders.PLAIN)
 PLAIN_ALL = Way(name="plain 100 %", contender=contenders.PLAIN, percentage=100)
+SCORES = Way(name="scores", contender=contenders.TRADEWIND)
 PLANNED = Way(name="planned", contender=contenders.PLANNED, held=True)
 WAYS = (PLAIN, PLAIN_ALL, PLANNED)
 
@@ -113,7 +114,9 @@ def _cells(bursts: Sequence[Burst]) -> Iterator[str]:
     yield f"{median(each.others_cores for each in bursts):.2f}"
 
 
-def measure(cluster: Cluster, pods: int, way: Way, run: int, until_calm: Callable[[], None]) -> Burst:
+def measure(
+    cluster: Cluster, pods: int, way: Way, run: int, until_calm: Callable[[], None], *, shrink: int = 1
+) -> Burst:
     """Leaves the nodes as they were, and no pod."""
     if way.held:
         cluster = replace(cluster, namespace=hold.namespace(cluster.api))
@@ -128,13 +131,15 @@ def measure(cluster: Cluster, pods: int, way: Way, run: int, until_calm: Callabl
             _place(cluster, _WARM_UP_PODS, processes)
             clusters.remove_pods(cluster)
             until_calm()
-            return _measure(cluster, pods, way, run, processes)
+            return _measure(cluster, pods, way, run, processes, shrink=shrink)
     finally:
         clusters.remove_pods(cluster)
 
 
-def _measure(cluster: Cluster, pods: int, way: Way, run: int, processes: Sequence[Process]) -> Burst:
-    placed = _place(cluster, pods, processes)
+def _measure(
+    cluster: Cluster, pods: int, way: Way, run: int, processes: Sequence[Process], *, shrink: int
+) -> Burst:
+    placed = _place(cluster, pods, processes, shrink)
     after = ProcessorTime.now()
     named = {each.name: each for each in (*cluster.plane.workspace.processes, *processes) if each.running}
     cpu_seconds = {name: after.of(each.pid, placed.before) for name, each in named.items()}
@@ -157,9 +162,9 @@ class _Placed(NamedTuple):
     ended: float
 
 
-def _place(cluster: Cluster, pods: int, processes: Sequence[Process]) -> _Placed:
+def _place(cluster: Cluster, pods: int, processes: Sequence[Process], shrink: int = 1) -> _Placed:
     """Creates the pods and returns when all are bound."""
-    wanted = list(workload.pods(pods, cluster.namespace))
+    wanted = list(workload.pods(pods, cluster.namespace, shrink))
     bindings = Bindings(cluster.api, cluster.namespace, pods)
     bindings.start()
     before, started = ProcessorTime.now(), time.monotonic()

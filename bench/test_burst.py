@@ -1,6 +1,6 @@
 """A burst in small, every way: all pods are bound, and those that are planned go where the plan says."""
 
-from bench import burst
+from bench import burst, crowd, workload
 from bench.burst import PLAIN, PLAIN_ALL, PLANNED
 from bench.runs import Runs
 
@@ -20,3 +20,15 @@ def test_every_way_places_the_burst() -> None:
     (planned,) = measured.of(PLANNED)
     assert planned.as_planned == 30
     assert [outcome.goal.limit for outcome in measured.outcomes()] == [1.0, 0.33, 4.0]
+
+
+def test_so_many_pods_fit_on_a_thousand_nodes() -> None:
+    """30 a node, by their sum and by the largest."""
+    cores = sum(int(node["status"]["allocatable"]["cpu"]) for node in workload.nodes(1_000))
+    asked = [
+        int(pod["spec"]["containers"][0]["resources"]["requests"]["cpu"].removesuffix("m"))
+        for pod in workload.pods(30_000, "crowd", crowd.SHRINK)
+    ]
+    assert 0.3 * cores < sum(asked) / 1e3 < 0.6 * cores
+    assert max(asked) == 500
+    assert min(asked) == 12

@@ -12,6 +12,7 @@ from bench.churn.made_up import SECONDS as MADE_UP_SECONDS
 from bench.churn.made_up import made_up
 from bench.churn.scenario import Arrival, PricedNode, Scenario, Vanishing
 from bench.churn.simulation import simulate
+from bench.churn.timeline import Timeline
 from bench.churn.ways import PRESETS, WAYS, Way
 from scoring.in_tree_scores import extender_scores, plugin_scores
 from tests.builders import cluster_of, node, pod
@@ -72,6 +73,30 @@ def test_what_a_replay_adds_up() -> None:
     assert done.waits == [1.0, 1.0, 2.0, 8.0]
     assert done.zone_kept == 0.5
     assert (done.unplaced, done.lives) == (1, 5)
+
+
+def test_where_the_time_of_a_pod_went() -> None:
+    held = {**pod("p").document, "spec": {"schedulingGates": [{"name": "g"}]}, "status": {}}
+    refused = {"type": "PodScheduled", "reason": "Unschedulable", "message": "no room"}
+    timeline = Timeline()
+    timeline.see(held, 1.0)
+    timeline.see(held, 1.2)  # nothing new
+    timeline.see(held | {"spec": {}, "status": {"nominatedNodeName": "spot"}}, 1.5)
+    timeline.see(held | {"spec": {}, "status": {"conditions": [refused]}}, 2.0)
+    timeline.see(held | {"spec": {"nodeName": "durable"}}, 4.0)
+    stays = {
+        "fast": Stay(pod=_PLAIN, created=1.0, bound=1.1),
+        "never": Stay(pod=_PLAIN, created=1.0, ended=3.0),
+        "p": Stay(pod=_PLAIN, created=1.0, bound=4.0),
+    }
+    assert "\n".join(timeline.slowest(stays, 1)).splitlines() == [
+        "never (plain, 2000 m, 1.0 GiB) came at 1.00 s, never bound, ended after 2.00 s",
+        "p (plain, 2000 m, 1.0 GiB) came at 1.00 s, bound after 3.00 s",
+        "    +0.00 s  gates g",
+        "    +0.50 s  gates none; nominated spot",
+        "    +1.00 s  nominated none; refused no room",
+        "    +3.00 s  refused none; node durable",
+    ]
 
 
 def test_kube_schedulers_own_scores() -> None:

@@ -40,8 +40,8 @@ def nodes(count: int) -> Iterator[Object]:
         )
 
 
-def pods(count: int, namespace: str) -> Iterator[Object]:
-    """All of them fit: together they need a small part of the nodes."""
+def pods(count: int, namespace: str, shrink: int = 1) -> Iterator[Object]:
+    """On as many nodes all of them fit; requests are divided by `shrink` where there are more."""
     chance = random.Random(_SEED)
     for number in range(count):
         millicores = chance.choice(_MILLICORES)
@@ -50,6 +50,6 @@ def pods(count: int, namespace: str) -> Iterator[Object]:
             f"pod-{number:05}",
             namespace,
             labels={"app": f"app-{number % 20:02}"},
-            cpu=f"{millicores}m",
-            memory=f"{mib}Mi",
+            cpu=f"{millicores // shrink}m",
+            memory=f"{mib // shrink}Mi",
         )

@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.real:
         binaries.find()
     drawn = [scenario.draw(data, seed, options.seconds) for seed in options.seeds]
-    with ProcessPoolExecutor(options.jobs) as pool:
+    with ProcessPoolExecutor(options.jobs or (1 if options.real else 2)) as pool:
         bounds = list(pool.map(fluid.bound, drawn, repeat(options.seconds)))
         for each, dollars in zip(drawn, bounds, strict=True):
             print(
@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 continue
             ways, seconds = repeat(way), repeat(options.seconds)
             play = (
-                map(measure, drawn, ways, seconds)
+                pool.map(measure, drawn, ways, seconds, repeat(options.slowest))
                 if options.real
                 else pool.map(simulate, drawn, ways, seconds)
             )
@@ -76,7 +76,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--seconds", type=float, default=scenario.SECONDS)
     parser.add_argument("--ways", nargs="+", choices=[way.name for way in WAYS], metavar="WAY")
-    parser.add_argument("--jobs", type=int, default=2, help="simulations at a time")
+    parser.add_argument(
+        "--jobs", type=int, help="seeds at a time (2; with --real 1: others would disturb the waits)"
+    )
+    parser.add_argument(
+        "--slowest", type=int, default=0, metavar="N", help="with --real: where the time of N pods went"
+    )
     parser.add_argument("--output", type=Path, metavar="FILE", help="all figures, as JSON")
     return parser
 

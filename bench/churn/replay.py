@@ -17,6 +17,7 @@ from typing import Any
 from bench.churn.ledger import Account, Stay, account
 from bench.churn.moving import controlled, sped_up
 from bench.churn.scenario import CRITICAL_PRIORITY, Arrival, PricedNode, Scenario
+from bench.churn.timeline import Timeline
 from bench.churn.ways import MOVES, Way
 from e2e import fake, manifests, objects, outcomes, scheduler
 from e2e.api import Api, ApiError
@@ -29,9 +30,12 @@ _ZONE = "topology.kubernetes.io/zone"
 _PRIORITIES = {"critical": CRITICAL_PRIORITY, "batch": -10}
 _NOT_FOUND = 404
 _OWNER = "ConfigMap"
+# For pods of the last moment to be bound: that the replay is over is nobody's fault.
+_AFTER_SECONDS = 3.0
 
 
-def measure(scenario: Scenario, way: Way, seconds: float) -> Account:
+def measure(scenario: Scenario, way: Way, seconds: float, slowest: int = 0) -> Account:
+    """Says where the time of so many pods went."""
     with ControlPlane() as plane:
         api = Api(plane.kubeconfig)
         try:
@@ -41,7 +45,7 @@ def measure(scenario: Scenario, way: Way, seconds: float) -> Account:
             fake.create_namespace(api, NAMESPACE, fake.HELD if way.planned else {})
             with _placing(plane, api, way):
                 owners = _owners(api, scenario) if way.moved else {}
-                return _Replay(api, scenario, seconds, owners).run()
+                return _Replay(api, scenario, seconds, owners, slowest).run()
         finally:
             api.close()
 
@@ -95,10 +99,14 @@ class _Due:
 
 
 class _Replay:
-    def __init__(self, api: Api, scenario: Scenario, seconds: float, owners: Mapping[str, str]) -> None:
+    def __init__(
+        self, api: Api, scenario: Scenario, seconds: float, owners: Mapping[str, str], slowest: int
+    ) -> None:
         """`owners`: UIDs of the objects that the pods belong to, by name."""
         self._api = api
         self._owners = owners
+        self._slowest = slowest
+        self._timeline = Timeline()
         self._seconds = seconds
         self._nodes = {each.name: each for each in scenario.nodes}  # by the name of now, and of before
         self._name_of = {each.name: each.name for each in scenario.nodes}  # the newest of its kind
@@ -122,6 +130,8 @@ class _Replay:
             due.act()
         watcher.join()
         with self._lock:
+            if self._slowest:
+                print(*self._timeline.slowest(self._stays, self._slowest), sep="\n", flush=True)
             return account(list(self._stays.values()), self._nodes, self._seconds)
 
     def _plan(self, at: float, act: Callable[[], None]) -> None:
@@ -174,7 +184,7 @@ class _Replay:
 
     def _watch(self) -> None:
         pods = f"/api/v1/namespaces/{NAMESPACE}/pods"
-        for change in self._api.changes(pods, self._seconds):
+        for change in self._api.changes(pods, self._seconds + _AFTER_SECONDS):
             if change.type == "DELETED":
                 self._gone(change.object["metadata"]["name"], self._now())
             elif change.object:
@@ -188,6 +198,7 @@ class _Replay:
                 self._plan(0.0, partial(self._create, stay.pod, f"{name}-m"))
 
     def _see(self, pod: objects.Object, at: float) -> None:
+        self._timeline.see(pod, at)
         name, node = pod["metadata"]["name"], outcomes.bound_to(pod)
         with self._lock:
             stay = self._stays.get(name)

@@ -1,5 +1,6 @@
 """What is decided for the pods that wait, from a cache alone."""
 
+import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -196,17 +197,31 @@ def test_a_held_pod_that_a_pool_could_grow_for_is_let_go_at_once(tmp_path: Path)
     assert orders.overdue == []
 
 
+def test_a_pod_that_kube_scheduler_can_make_room_for_is_not_held(world: World) -> None:
+    gang = held("member", 2).priority(9).annotation("tradewind.dev/gang", "g")
+    never = held("never", 2).priority(9).field("spec", "preemptionPolicy", value="Never")
+    world.add(*(waiting(f"on-{name}", 2).on(name) for name in ("a", "b")), held("equal", 2), gang, never)
+    refused = held("refused", 2).priority(9).annotation("tradewind.dev/beside", "nobody")
+    world.add(held("critical", 2).priority(9), held("large", 3).priority(9), refused)
+    orders = world.decide()
+    assert [pod.name for pod in orders.preempting] == ["critical"]
+    assert [pod.name for pod in orders.ungate] == ["critical"]
+    assert unplaced(world, orders) == ["critical", "equal", "large", "member", "never", "refused"]
+
+
 class Idle(Worker):
     """Betters nothing, and counts how often it was to."""
 
     def __init__(self) -> None:
         super().__init__()
         self.asked = 0
+        self.enough = bool  # whether there was enough of it; no
 
     loaded = True
 
-    def solve(self, *args: Any, **_: Any) -> Result:
+    def solve(self, *args: Any, **options: Any) -> Result:
         self.asked += 1
+        self.enough = options["enough"]
         return Result(Outcome(args[1], "greedy"), "")
 
 
@@ -246,6 +261,37 @@ def test_while_pods_keep_coming_the_solvers_are_asked_for_those_without_a_place(
     world.add(held("huge", 9))
     world.planning.decide(news=True, pressed=True)
     assert idle.asked == 2
+
+
+def test_a_pod_that_has_a_place_does_not_wait_for_the_solvers_to_load(world: World, idle: Idle) -> None:
+    idle.loaded = False
+    for number in range(4):
+        world.add(held(f"x-{number}", "10m"))
+        assert world.decide().placed()
+    assert idle.asked == 0
+    idle.loaded = True
+    world.add(held("y", "10m"))
+    world.decide()
+    assert idle.asked == 1, "that they were not there is no reason to spare them"
+    idle.loaded = False
+    world.add(held("huge", 9))
+    world.decide()
+    assert idle.asked == 2, "a pod without a place waits: they may find it"
+
+
+def test_there_was_enough_of_a_search_once_pods_that_came_meanwhile_have_waited(
+    world: World, idle: Idle
+) -> None:
+    world.add(held("x", "10m"))
+    world.decide()
+    assert not idle.enough()
+    time.sleep(0.02)  # longer than a pod would wait for one
+    assert not idle.enough(), "nobody came"
+    world.add(held("y", "10m"))
+    deadline = time.monotonic() + 30
+    while not idle.enough() and time.monotonic() < deadline:
+        time.sleep(0.001)
+    assert idle.enough()
 
 
 def test_many_pods_in_one_plan_are_worth_the_solvers_also_while_more_come(world: World, idle: Idle) -> None:

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -78,6 +79,38 @@ def test_a_killed_solver_costs_that_plan_only(worker: Worker) -> None:
     again = worker.solve(problem, floor, 20)
     assert again.failure == ""
     assert worker.pid != victim
+
+
+def test_the_solvers_are_loaded_once_their_process_has_said_so(worker: Worker) -> None:
+    def loaded() -> bool:
+        return worker.loaded
+
+    assert not loaded()
+    worker.start()
+    assert worker.pid is not None
+    os.kill(worker.pid, signal.SIGSTOP)  # before it can have loaded anything
+    assert not loaded()
+    os.kill(worker.pid, signal.SIGCONT)
+    deadline = time.monotonic() + 60
+    while not loaded() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert worker.solve(_boreas_b(), {}, 20).failure == ""
+    assert loaded()
+    os.kill(worker.pid, signal.SIGKILL)
+    os.waitid(os.P_PID, worker.pid, os.WEXITED | os.WNOWAIT)
+    assert not loaded()
+
+
+def test_a_search_ends_when_there_was_enough_of_it_and_the_next_has_its_time(worker: Worker) -> None:
+    problem = _long()
+    floor = greedy(problem)
+    started = time.monotonic()
+    result = worker.solve(problem, floor, 300, idle=300, enough=lambda: True)
+    assert time.monotonic() - started < 120
+    assert result.failure == ""
+    assert sum(result.outcome.assignment.values()) == sum(floor.values())
+    again = worker.solve(_boreas_b(), {}, 20)
+    assert sum(again.outcome.assignment.values()) == 20
 
 
 def test_a_solver_that_hangs_is_ended_at_its_deadline(worker: Worker) -> None:

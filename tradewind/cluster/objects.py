@@ -89,6 +89,7 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
     node_name: str = ""
     priority: int = 0
     priority_class: str = ""
+    preempts: bool = True  # kube-scheduler may evict pods of lower priority for it
     owner: OwnerReference | None = None  # the controller
     workload: str = ""  # the top controller, as far as it is known; "" without one
     created: str = ""  # RFC 3339, sorts by time
@@ -235,6 +236,7 @@ def _template(metadata: Metadata, spec: PodSpec, status: PodStatus) -> Pod:
         ports,
         spec.priority,
         spec.priority_class_name,
+        spec.preemption_policy,
         spec.scheduler_name,
         spec.scheduling_group and spec.scheduling_group.pod_group_name,
         bytes(spec.node_selector),
@@ -269,6 +271,7 @@ def _read_template(metadata: Metadata, spec: PodSpec, status: PodStatus, ports: 
         counted={**sizes.requests, **{LIMITS + name: limit for name, limit in sizes.limits.items()}},
         priority=spec.priority or 0,
         priority_class=sys.intern(spec.priority_class_name or ""),
+        preempts=spec.preemption_policy != "Never",
         owner=owner,
         workload=sys.intern(workload_of(owner, namespace, labels)),
         node_selector=_read_node_selector(spec.node_selector),

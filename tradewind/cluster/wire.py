@@ -192,6 +192,7 @@ class PodSpec(msgspec.Struct, rename="camel", gc=False):
     node_name: str | None = None
     priority: int | None = None
     priority_class_name: str | None = None
+    preemption_policy: str | None = None
     node_selector: msgspec.Raw = NULL
     affinity: msgspec.Raw = NULL
     tolerations: msgspec.Raw = NULL

@@ -5,6 +5,7 @@ Pods that come one by one gain nothing from each other worth a wait: over drawn 
 """
 
 import asyncio
+import math
 import time
 from collections.abc import Callable
 from typing import NamedTuple
@@ -74,6 +75,24 @@ class Window:
         """Whether, at the rate of so far, `pods` come in each wait."""
         age = max(now - self._opened, self._settings.wait_seconds)
         return self._arrived * self._settings.wait_seconds >= self._settings.pods * age
+
+
+class Newcomers:
+    """Pods that came after those that are being planned: for these a solve is not to last for long."""
+
+    def __init__(self, cache: Cache, seen: WorkCounter, seconds: float) -> None:
+        self._cache = cache
+        self._seen = seen
+        self._seconds = seconds
+        self._since = math.inf
+
+    def waited(self) -> bool:
+        """Whether there are some, and were for so long."""
+        if self._cache.work().arrivals == self._seen.arrivals:
+            return False
+        now = time.monotonic()
+        self._since = min(self._since, now)
+        return now - self._since >= self._seconds
 
 
 async def collect(

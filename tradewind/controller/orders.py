@@ -4,11 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from tradewind.cluster.cache import WorkCounter
 from tradewind.cluster.objects import Pod
 from tradewind.planner import selection
+from tradewind.planner.batch import PolicyOf
 from tradewind.planner.moves.drain import InFlight
 from tradewind.planner.plan_annotation import PlanAnnotation
 from tradewind.planner.planner import PlanResult
+from tradewind.planner.preemption import preempting
 from tradewind.planner.settings import PlannerSettings
 
 
@@ -25,6 +28,7 @@ class Orders:
     waves: Sequence[Sequence[Order]] = ()  # one is bound before the next is written
     ungate: Sequence[Pod] = ()  # no longer held, for whatever reason
     overdue: Sequence[Pod] = ()  # of these, because they were held for too long
+    preempting: Sequence[Pod] = ()  # of these, because kube-scheduler may make room for them
     on_pools: Sequence[tuple[Pod, str]] = ()  # with the pool that would have to grow for it
     unplaced: Mapping[str, tuple[Pod, str]] = field(default_factory=dict)  # by UID, with the reason
     more: bool = False  # pods that found no room in the batch
@@ -39,16 +43,17 @@ class Round:
 
     settings: PlannerSettings
     now: float
+    seen: WorkCounter  # before the pods were chosen
     chosen: Sequence[Pod]
     waited: Mapping[str, float]  # by UID, in seconds
     in_flight: Mapping[str, Pod]  # by UID, as if they were on their nodes
     moves: InFlight  # of running pods
     more: bool  # pods wait that found no room in the batch
-    hurried: bool  # pods come faster than they are planned
+    hurried: bool  # pods come faster than they are planned, or the solvers are still being loaded
     flying: Mapping[str, str] = field(default_factory=dict)  # of the chosen: UID to the node on the pod
 
 
-def orders_of(result: PlanResult, this: Round) -> Orders:
+def orders_of(result: PlanResult, this: Round, policy_of: PolicyOf) -> Orders:
     pod_of = {pod.uid: pod for pod in this.chosen}
     waves: dict[int, list[Order]] = {}
     diverted: list[Order] = []
@@ -60,14 +65,16 @@ def orders_of(result: PlanResult, this: Round) -> Orders:
     unplaced = {named[name].uid: (named[name], why) for name, why in result.plan.unplaced.items()}
     # An autoscaler does not look at pods that are held.
     on_pools = [(named[name], pool) for name, pool in result.pools.items() if named[name].gates]
-    late = overdue(
-        [pod for pod, _ in unplaced.values() if str(pod) not in result.pools], this.waited, this.settings
-    )
+    left = [pod for pod, _ in unplaced.values() if str(pod) not in result.pools]
+    late = overdue(left, this.waited, this.settings)
+    let_go = {pod.uid for pod in late}
+    early = preempting([pod for pod in left if pod.gates and pod.uid not in let_go], result.batch, policy_of)
     return Orders(
         diverted=diverted,
         waves=[waves[number] for number in sorted(waves)],
-        ungate=[*late, *(pod for pod, _ in on_pools)],
+        ungate=[*late, *early, *(pod for pod, _ in on_pools)],
         overdue=late,
+        preempting=early,
         on_pools=on_pools,
         unplaced=unplaced,
         more=this.more,

@@ -57,6 +57,11 @@ class PlanEvents:
         text = f"Ungated without a plan: held for {held_seconds:.0f} s, and no place was found"
         await self._write_all(Event(_reference(pod), "Normal", "Ungated", text) for pod in pods)
 
+    async def preempting(self, pods: Iterable[Pod]) -> None:
+        """Pods that the plan has no place for, and kube-scheduler may have."""
+        text = "Ungated without a plan: kube-scheduler may make room for it by preemption"
+        await self._write_all(Event(_reference(pod), "Normal", "Ungated", text) for pod in pods)
+
     async def gang_broken(self, losses: Iterable[Loss]) -> None:
         """Members that are left of gangs."""
         await self._write_all(

@@ -18,6 +18,7 @@ from tradewind.cluster.cache import Cache
 from tradewind.cluster.hints import NODE
 from tradewind.cluster.objects import Pod
 from tradewind.config.settings import Settings
+from tradewind.controller.batching import Newcomers
 from tradewind.controller.metrics import PlanMetrics
 from tradewind.controller.orders import Orders, Round, orders_of, overdue
 from tradewind.controller.promises import Promises
@@ -38,6 +39,8 @@ _WORTH_SOLVING = 1000
 _READY_SECONDS = 5.0
 # Without a gain, so long a solve goes on: pods wait for it.
 _IDLE_SECONDS = 0.15
+# For each pod of the batch, so long the pods that come meanwhile wait for the end of a solve.
+_WAIT_SECONDS_A_POD = 0.01
 
 _RESOURCES = Resources()
 
@@ -103,7 +106,7 @@ class Planning:
 
         `pressed` says that more pods come while those of earlier plans are on their way.
         """
-        settings, now = self._settings.planner, time.time()
+        settings, now, seen = self._settings.planner, time.time(), self._cache.work()
         unbound = self._cache.waiting()
         held = [pod for pod in unbound if gate.held(pod)]
         self._metrics.held.set(len(held))
@@ -126,12 +129,13 @@ class Planning:
             Round(
                 settings=settings,
                 now=now,
+                seen=seen,
                 chosen=chosen,
                 waited=waited,
                 in_flight=in_flight,
                 moves=moves,
                 more=len(chosen) < len(waiting),
-                hurried=pressed and len(chosen) < _WORTH_SOLVING * settings.solve_seconds,
+                hurried=self._loading or (pressed and len(chosen) < _WORTH_SOLVING * settings.solve_seconds),
             )
         )
 
@@ -140,6 +144,11 @@ class Planning:
         self.promises.forget(orders.placed())
         self._revision.record(found=False)
         self._cache.notify()
+
+    @property
+    def _loading(self) -> bool:
+        """It takes a second, on a busy machine many: a pod that has a place does not wait for that."""
+        return self._worker is not None and not self._worker.loaded
 
     def _choose(
         self, waiting: Sequence[Pod], waited: Mapping[str, float], settings: PlannerSettings, now: float
@@ -164,7 +173,7 @@ class Planning:
             again = self._replan(this, result, unwritten)
             if again is not None:
                 this, result, moving = again
-            orders = orders_of(result, this)
+            orders = orders_of(result, this, self._settings.policy_of)
             self.promises.make(orders.diverted, claimed=True)
             self.promises.make(order for wave in orders.waves for order in wave)
         if not this.hurried:
@@ -254,6 +263,7 @@ class Planning:
             settings.solve_seconds,
             patience=0.0 if self._patience.skips() else settings.place_seconds,
             idle=_IDLE_SECONDS,
+            enough=Newcomers(self._cache, this.seen, _WAIT_SECONDS_A_POD * len(chosen)).waited,
             skip_solver_if_complete=this.hurried or self._backoff.skips(),
             favour=selection.favour(chosen, this.waited, settings.hold_seconds, settings.tenant_share),
             expires_at=float(round(this.now + settings.plan_seconds)),

@@ -46,6 +46,7 @@ from tradewind.version import VERSION
 # How often to look for plans that have expired and pods that were held for too long, while nothing happens.
 _LOOK_SECONDS = 1.0
 _SYNC_SECONDS = 0.1
+_LOAD_SECONDS = 15.0
 _FLOOR_SECONDS = 1.0
 _COMPANY_SECONDS = 0.5
 _STANDING_SECONDS = 0.5
@@ -120,7 +121,6 @@ class PlannerService:
             cleanup.callback(server.socket.close)
             cleanup.enter_context(self._parts.started())
             cleanup.callback(self._worker.close)
-            self._leader.start()
             cleanup.callback(self._leader.stop)
             gc.freeze()  # what the imports left is never garbage: keep the collector off it
             uvloop.run(self._run(server))
@@ -157,6 +157,7 @@ class PlannerService:
             await asyncio.gather(*self._under_way, return_exceptions=True)
 
     def _background(self, writer: PlanWriter, events: PlanEvents) -> Iterator[Coroutine[None, None, None]]:
+        yield self._campaign()
         yield self._parts.follow_files()
         yield self._parts.follow_prices()
         if self._options.learn:
@@ -169,6 +170,14 @@ class PlannerService:
         yield self._stand()
         yield self._move(events)
         yield self._plan(writer, events)
+
+    async def _campaign(self) -> None:
+        """For the Lease, once the solvers are loaded or had their time: no pod waits for that."""
+        deadline = time.monotonic() + _LOAD_SECONDS
+        await attempt(self._worker.start)
+        while not self._worker.loaded and time.monotonic() < deadline:  # noqa: ASYNC110  another process says so
+            await asyncio.sleep(_SYNC_SECONDS)
+        self._leader.start()
 
     async def _guard_floors(self) -> None:
         parts = self._parts
@@ -226,9 +235,8 @@ class PlannerService:
             if not self._parts.synced:
                 await asyncio.sleep(_SYNC_SECONDS)
                 continue
-            if self._leader.leading and self._worker.pid is None:
-                # Loads the solvers before the first plan needs them.
-                await asyncio.to_thread(self._worker.start)
+            if not self._worker.loaded:
+                await attempt(self._worker.start)
             news, full = await self._collect(seen, writer)
             try:
                 more = await self._round(writer, events, news=news != seen, pressed=full)
@@ -330,6 +338,7 @@ class PlannerService:
         await events.unplaced(orders.unplaced.values())
         await events.planned_on_pool(orders.on_pools)
         await events.ungated(orders.overdue, self._parts.settings.planner.hold_seconds)
+        await events.preempting(orders.preempting)
 
     async def _bound(self, uids: frozenset[str], seconds: float) -> frozenset[str]:
         """The UIDs still unbound after so long. Not in a thread: each plan under way would block one."""

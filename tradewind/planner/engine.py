@@ -28,18 +28,19 @@ def optimise(
     patience: float = 0.0,
     *,
     idle: float = math.inf,
+    told: Callable[[], bool] = lambda: False,
     engine: Engine = "auto",
 ) -> None:
     """Report ever better placements than the baseline, each of them valid, until the time is over.
 
     `patience` is for how many seconds more the search may look for a place for every pod; `idle` for how
-    many at least it goes on without a gain. The flow is asked for as it is: it may cost more than the
-    baseline, but not leave out what that places.
+    many at least it goes on without a gain; `told` says that pods wait for its end. The flow is asked for as
+    it is: it may cost more than the baseline, but not leave out what that places.
     """
     if not problem.classes or not problem.node_names:
         return
     started = time.monotonic()
-    best = _Best(problem, baseline, report, Progress(idle))
+    best = _Best(problem, baseline, report, Progress(idle, told))
     if engine == "flow":
         best.replace(flow.route(problem, started + seconds), "flow")
         return

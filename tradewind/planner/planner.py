@@ -1,7 +1,7 @@
 """From a snapshot and its pods to a plan."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tradewind.cluster.objects import Pod
@@ -44,6 +44,7 @@ def plan(
     *,
     patience: float = 0.0,
     idle: float = math.inf,
+    enough: Callable[[], bool] = lambda: False,
     skip_solver_if_complete: bool = False,
     favour: Mapping[str, int] | None = None,
     expires_at: float = math.inf,
@@ -53,10 +54,11 @@ def plan(
 ) -> PlanResult:
     """The greedy placement, bettered by the worker within so many seconds; without a worker as it is.
 
-    `patience` is for so many seconds more while a pod is without a place, `idle` as `Progress` says; with
-    `skip_solver_if_complete` the worker is asked only if there is such a pod. `favour` as `selection` says,
-    by UID. `pools` are planned on for the pods that found no place, in as many seconds again. `rent` as
-    `objective` says; 0: no more pods are to come. `engine` betters the greedy placement.
+    `patience` is for so many seconds more while a pod is without a place, `idle` and `enough` as
+    `Worker.solve` says; with `skip_solver_if_complete` the worker is asked only if there is such a pod.
+    `favour` as `selection` says, by UID. `pools` are planned on for the pods that found no place, in as many
+    seconds again. `rent` as `objective` says; 0: no more pods are to come. `engine` betters the greedy
+    placement.
     """
     batch = make_batch(snapshot, pods, policy_of, rent=rent)
     baseline = greedy(batch.problem)
@@ -67,7 +69,7 @@ def plan(
     if skip_solver_if_complete and sum(baseline.values()) == batch.problem.pods:
         worker = None
     (assignment, found_by), failure = _solved(
-        batch.problem, baseline, worker, seconds, patience, idle=idle, engine=engine
+        batch.problem, baseline, worker, seconds, patience, idle=idle, enough=enough, engine=engine
     )
     order = valid_order(batch.problem, assignment)
     assignment = assignment_of(order)
@@ -92,13 +94,16 @@ def _solved(
     patience: float = 0.0,
     *,
     idle: float = math.inf,
+    enough: Callable[[], bool] = lambda: False,
     engine: Engine = "auto",
 ) -> Result:
     if worker is None or not (engine == "flow" or within_reach(problem, seconds)):
         return Result(Outcome(baseline, "greedy"), "")
     complete = sum(baseline.values()) == problem.pods
     patience = 0.0 if complete else patience
-    return worker.solve(problem, baseline, seconds, patience=patience, idle=idle, engine=engine)
+    return worker.solve(
+        problem, baseline, seconds, patience=patience, idle=idle, enough=enough, engine=engine
+    )
 
 
 def _left(batch: Batch, assignment: Assignment) -> list[Pod]:

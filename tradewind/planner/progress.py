@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections.abc import Callable
 
 # Of what a plan costs: less is no gain, and that near to the bound nothing is left to gain.
 GAIN = 1e-3
@@ -11,11 +12,13 @@ NEAR = 5e-3
 class Progress:
     """A search goes on for half as long again as it took to its last gain, and for at least `idle` seconds.
 
-    So a plan that was found at once is not waited for, and one that keeps getting better has its time.
+    So a plan that was found at once is not waited for, and one that keeps getting better has its time; but
+    it ends as soon as it is `told` that other pods wait for that.
     """
 
-    def __init__(self, idle: float = math.inf) -> None:
+    def __init__(self, idle: float = math.inf, told: Callable[[], bool] = lambda: False) -> None:
         self._idle = idle
+        self._told = told
         self._started = self._last = time.monotonic()
 
     def gained(self) -> None:
@@ -26,7 +29,8 @@ class Progress:
         return self._idle < math.inf
 
     def stalled(self) -> bool:
-        return time.monotonic() - self._last > max(self._idle, (self._last - self._started) / 2)
+        patience = max(self._idle, (self._last - self._started) / 2)
+        return self._told() or time.monotonic() - self._last > patience
 
     def near(self, cost: float, bound: float) -> bool:
         """Whether that is so close to the bound that nobody should wait for more."""

@@ -24,6 +24,7 @@ def _answer(connection: Connection, request: tuple[str, Problem, Assignment, flo
             connection.send,
             options.patience,
             idle=options.idle,
+            told=connection.poll,
             engine=options.engine,
         )
 

@@ -1,5 +1,6 @@
 """A process of the solvers' own: one that crashes, hangs or runs out of memory costs one answer."""
 
+import contextlib
 import os
 import signal
 import socket
@@ -20,6 +21,8 @@ _START_SECONDS = 60.0
 _NICENESS = 5
 
 _LOADED, _READY, _DONE = "loaded", "ready", "done"
+# Asks for an end of what is being answered; means nothing afterwards.
+_STOP = "stop"
 
 
 class SolverLostError(Exception):
@@ -38,6 +41,13 @@ class SolverProcess:
     @property
     def pid(self) -> int | None:
         return self._process.pid if self._process is not None else None
+
+    @property
+    def loaded(self) -> bool:
+        """Whether a request would be taken up at once."""
+        if self._process is None or self._connection is None or self._process.poll() is not None:
+            return False
+        return self._loaded or self._connection.poll()
 
     def start(self) -> Connection:
         """Ahead of the first request, so that it need not wait for the solvers to load."""
@@ -78,6 +88,11 @@ class SolverProcess:
         self.receive(connection, deadline)
         return connection
 
+    def hurry(self, connection: Connection) -> None:
+        """Ask for the end of its answer."""
+        with contextlib.suppress(OSError):  # whoever receives its answer is told
+            connection.send(_STOP)
+
     def receive(self, connection: Connection, deadline: float) -> Any:
         """The next of its answers, and a word of its own after the last."""
         try:
@@ -110,6 +125,8 @@ def serve(connection: Connection, answer: Callable[[Any], None]) -> None:
     while True:
         try:
             request = connection.recv()
+            if request == _STOP:
+                continue
             connection.send(_READY)
             try:
                 answer(request)

@@ -5,6 +5,8 @@ Nothing outside of that process, `tradewind.planner.solver`, loads them.
 
 import math
 import time
+from collections.abc import Callable, Iterator
+from multiprocessing.connection import Connection
 from typing import NamedTuple
 
 from tradewind.planner.problem import Assignment, Engine, Options, Outcome, Problem
@@ -12,6 +14,7 @@ from tradewind.planner.solver_process import SolverLostError, SolverProcess
 
 # What a solver may take beyond its deadline to come to an end before it is killed.
 _GRACE_SECONDS = 1.5
+_LOOK_SECONDS = 0.02
 
 
 class Result(NamedTuple):
@@ -33,22 +36,38 @@ class Worker(SolverProcess):
         *,
         patience: float = 0.0,
         idle: float = math.inf,
+        enough: Callable[[], bool] = lambda: False,
         engine: Engine = "auto",
     ) -> Result:
         """The best that was reported in time; the baseline where there was none.
 
         With `patience`, so many seconds more may be spent while pods are without a place; `idle` as
-        `Progress` says.
+        `Progress` says. As soon as there was `enough` of it, the solvers are asked to come to their end.
         """
         outcome = Outcome(baseline, "greedy")
         try:
             connection = self.ask("optimise", problem, baseline, seconds, Options(patience, idle, engine))
             deadline = time.monotonic() + seconds + patience + _GRACE_SECONDS
-            while isinstance(message := self.receive(connection, deadline), Outcome):
-                outcome = message
+            for outcome in self._outcomes(connection, deadline, enough):  # noqa: B007  the last is the best
+                pass
         except SolverLostError as error:
             return Result(outcome, str(error))
         return Result(outcome, "")
+
+    def _outcomes(
+        self, connection: Connection, deadline: float, enough: Callable[[], bool]
+    ) -> Iterator[Outcome]:
+        told = False
+        while True:
+            while not told and time.monotonic() < deadline:
+                if told := enough():
+                    self.hurry(connection)
+                elif connection.poll(_LOOK_SECONDS):
+                    break
+            message = self.receive(connection, deadline)
+            if not isinstance(message, Outcome):
+                return
+            yield message
 
     def lower_bound(self, problem: Problem, assignment: Assignment, seconds: float) -> float | None:
         """See `tradewind.planner.bound`; None where it could not be had in time."""

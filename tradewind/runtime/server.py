@@ -104,7 +104,7 @@ def serving_apart(servers: Sequence[Server]) -> Iterator[None]:
         thread.join(_SHUTDOWN_SECONDS + 1)
 
 
-async def attempt(work: Callable[..., None], *arguments: object) -> None:
+async def attempt(work: Callable[..., object], *arguments: object) -> None:
     """One round in a thread; an exception in it is logged and must not end all further rounds."""
     try:
         await asyncio.to_thread(work, *arguments)
