@@ -51,6 +51,7 @@ def _large(worker: Worker) -> None:
         for tied in (0.0, 0.2):
             name = f"{tied:.0%} with anti-affinity or spread"
             _measure(worker, name, planner_cases.synthetic(pods, nodes, classes, tied), seconds)
+        _measure(worker, "fifty kinds", planner_cases.synthetic(pods, nodes, classes, kinds=50), seconds)
 
 
 def _public(worker: Worker, seeds: int, seconds: float) -> None:

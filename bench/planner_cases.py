@@ -81,10 +81,15 @@ def filled(objects: Sequence[Object]) -> Cache:
     return cache
 
 
-def synthetic(pods: int, nodes: int, classes: int, tied: float = 0.0, seed: int = 1) -> list[Object]:
-    """Equal workloads of mixed sizes on six shapes of nodes in three zones; `tied` of the pods with rules."""
+_SHAPES = ((4, 16, 0.17), (8, 32, 0.34), (8, 64, 0.45), (16, 64, 0.67), (16, 128, 0.9), (32, 128, 1.36))
+
+
+def synthetic(
+    pods: int, nodes: int, classes: int, tied: float = 0.0, *, seed: int = 1, kinds: int = len(_SHAPES)
+) -> list[Object]:
+    """Equal workloads of mixed sizes on `kinds` of nodes in three zones; `tied` of the pods with rules."""
     draw = random.Random(seed)
-    shapes = [(4, 16, 0.17), (8, 32, 0.34), (8, 64, 0.45), (16, 64, 0.67), (16, 128, 0.9), (32, 128, 1.36)]
+    shapes = [*_SHAPES, *(_shape(draw) for _ in range(kinds - len(_SHAPES)))]
     objects: list[Object] = []
     for number in range(nodes):
         cores, gibs, price = shapes[number % len(shapes)]
@@ -111,6 +116,12 @@ def synthetic(pods: int, nodes: int, classes: int, tied: float = 0.0, seed: int 
         spec = _rule(app, index) if index < tied * classes else None
         objects.append(pod(f"pod-{number:05}", milli, milli * per_core * _MIB, app=app, spec=spec))
     return objects
+
+
+def _shape(draw: random.Random) -> tuple[int, int, float]:
+    """Cores, GiB, dollars an hour."""
+    cores, per_core = draw.choice([2, 4, 8, 16, 32, 48]), draw.choice([2, 4, 6, 8])
+    return cores, cores * per_core, round(cores * (0.03 + 0.003 * per_core) * draw.uniform(0.7, 1.4), 4)
 
 
 def _rule(app: str, index: int) -> Object:
