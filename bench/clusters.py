@@ -1,4 +1,4 @@
-"""A control plane with fake nodes, for one part of the benchmark."""
+"""A control plane with fake nodes and the namespace of the planner, for one part of the benchmark."""
 
 import contextlib
 import time
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from bench import workload
 from bench.measurement import Cluster
 from bench.runs import Say
-from e2e import fake
+from e2e import fake, manifests
 from e2e.api import Api
 from e2e.objects import Object
 from e2e.plane import ControlPlane
@@ -22,6 +22,7 @@ def with_nodes(nodes: Iterable[Object], say: Say) -> Iterator[Cluster]:
     started = time.monotonic()
     with ControlPlane() as plane, contextlib.closing(Api(plane.kubeconfig)) as api:
         count = len(fake.add_nodes(api, nodes))
+        fake.create_namespace(api, manifests.NAMESPACE)
         namespace = fake.add_namespace(api, "bench")
         say(f"{count:,} nodes on a control plane of their own, in {time.monotonic() - started:.0f} s")
         yield Cluster(plane=plane, api=api, namespace=namespace)

@@ -21,7 +21,7 @@ from bench.errors import MeasurementError
 from bench.goals import markdown
 from bench.measurement import Cluster, kube_scheduler
 from bench.planner_cases import Object
-from e2e import fake, manifests
+from e2e import manifests
 from e2e.api import Api
 from e2e.plane import ControlPlane
 from tradewind.cluster.guide import CONFIG_MAP, KEY, decode
@@ -204,7 +204,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for seed in options.seeds:
         case = draw(options.nodes, seed, options.used, options.prefers)
         with clusters.with_nodes(map(dict, case.nodes), print) as cluster:
-            fake.create_namespace(cluster.api, manifests.NAMESPACE)
             bursts = Bursts(cluster, case)
             for way in ways:
                 row = [way.name, str(seed), str(len(case.pods)), str(options.nodes)]

@@ -11,7 +11,6 @@ import yaml
 from bench.errors import MeasurementError
 from e2e import fake, objects
 from e2e.api import Api, ApiError
-from e2e.manifests import NAMESPACE as PLANNER_NAMESPACE
 from tradewind.planner.gate import GATE
 from tradewind.planner.plan_annotation import ANNOTATION
 
@@ -22,9 +21,8 @@ _LONGEST_SECONDS = 60.0
 
 
 def namespace(api: Api) -> str:
-    """Made when it is asked for the first time, with the policy and the namespace of the Lease."""
-    for name in (PLANNER_NAMESPACE, _NAMESPACE):
-        _once(partial(fake.create_namespace, api, name))
+    """Made when it is asked for the first time, with the policy."""
+    _once(partial(fake.create_namespace, api, _NAMESPACE))
     api.patch(f"/api/v1/namespaces/{_NAMESPACE}", {"metadata": {"labels": fake.HELD}})
     for obj in yaml.safe_load_all(_POLICY.read_text()):
         _once(partial(api.create, obj))
