@@ -78,16 +78,16 @@ def draw(nodes: int, seed: int, used: float, prefers: float) -> Case:
         raise MeasurementError("the public data of $TRADEWIND_DATA is not there")
     drawn = planner_cases.priced(data, nodes, seed, used)
     chance = random.Random(seed)
-    machines = [_zoned(each, chance.choice(_ZONES)) for each in drawn if each["kind"] == "Node"]
+    machines = [zoned(each, chance.choice(_ZONES)) for each in drawn if each["kind"] == "Node"]
     pods = [
-        _prefers(each, chance.choice(_ZONES)) if chance.random() < prefers else each
+        preferring(each, chance.choice(_ZONES)) if chance.random() < prefers else each
         for each in drawn
         if each["kind"] == "Pod"
     ]
     return Case(nodes=machines, pods=pods, bound=_bound([*machines, *pods]))
 
 
-def _zoned(node: Object, zone: str) -> Object:
+def zoned(node: Object, zone: str) -> Object:
     metadata = node["metadata"]
     return {
         **node,
@@ -96,7 +96,7 @@ def _zoned(node: Object, zone: str) -> Object:
     }
 
 
-def _prefers(pod: Object, zone: str) -> Object:
+def preferring(pod: Object, zone: str) -> Object:
     term = {"matchExpressions": [{"key": _ZONE, "operator": "In", "values": [zone]}]}
     affinity = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "preference": term}]}
     return {**pod, "spec": {**pod["spec"], "affinity": {"nodeAffinity": affinity}}}
@@ -113,6 +113,18 @@ def _bound(objects: Sequence[Object]) -> float:
     if found is None:
         raise MeasurementError("no bound in time")
     return found
+
+
+def outcome(case: Case, pods: Sequence[Object]) -> Outcome:
+    labels = {each["metadata"]["name"]: each["metadata"]["labels"] for each in case.nodes}
+    used = {pod["spec"]["nodeName"] for pod in pods}
+    wanted = [(zone, labels[pod["spec"]["nodeName"]][_ZONE]) for pod in pods if (zone := _preferred(pod))]
+    return Outcome(
+        dollars=sum(case.prices[name] for name in used) / case.bound,
+        kept=sum(zone == found for zone, found in wanted) / len(wanted) if wanted else None,
+        nodes=len(used),
+        spot=sum("karpenter.sh/capacity-type" in labels[name] for name in used) / len(used),
+    )
 
 
 class Bursts:
@@ -147,18 +159,7 @@ class Bursts:
         bindings.join(_LONGEST_SECONDS)
         if bindings.is_alive():
             raise MeasurementError(f"not all of {len(pods)} pods were bound in {_LONGEST_SECONDS:.0f} s")
-        return self._outcome(api.read(f"/api/v1/namespaces/{namespace}/pods")["items"])
-
-    def _outcome(self, pods: Sequence[Object]) -> Outcome:
-        labels = {each["metadata"]["name"]: each["metadata"]["labels"] for each in self._case.nodes}
-        used = {pod["spec"]["nodeName"] for pod in pods}
-        wanted = [(zone, labels[pod["spec"]["nodeName"]][_ZONE]) for pod in pods if (zone := _preferred(pod))]
-        return Outcome(
-            dollars=sum(self._case.prices[name] for name in used) / self._case.bound,
-            kept=sum(zone == found for zone, found in wanted) / len(wanted) if wanted else None,
-            nodes=len(used),
-            spot=sum("karpenter.sh/capacity-type" in labels[name] for name in used) / len(used),
-        )
+        return outcome(self._case, api.read(f"/api/v1/namespaces/{namespace}/pods")["items"])
 
     def _wait_seen(self) -> None:
         """Until the guide has all pods in it."""
