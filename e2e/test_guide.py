@@ -19,7 +19,7 @@ from tradewind.market.offers import INTERRUPTION_RATE
 
 _MAPS = f"/api/v1/namespaces/{manifests.NAMESPACE}/configmaps"
 _PATH = f"{_MAPS}/{CONFIG_MAP}"
-_SECONDS = 60.0
+_SECONDS = 120.0
 # Scores alone look at stability only, and choose the durable node; the guide outweighs them.
 _WEIGHTS = dict.fromkeys(("price", "resource_fit", "workload_priority", "equivalence"), 0)
 _SETTINGS = {"weights": {**_WEIGHTS, "stability": 1, "guide": 5}}
@@ -148,13 +148,14 @@ def test_a_guide_appears_and_moves_a_placement_with_nothing_held(
 def test_a_change_of_the_leader_keeps_the_guide(
     api: Api, replicas: Replicas, start_planner: StartPlanner, add_nodes: AddNodes
 ) -> None:
-    # A guide lives for 90 s: longer than the next leader takes to load the solvers, on a busy machine too.
-    settings = {**_PLANNER, "planner": {"schedulers": [], "standing": {"seconds": 30}}}
+    # A guide lives for 180 s: longer than the next leader takes to load the solvers, on a busy machine too.
+    settings = {**_PLANNER, "planner": {"schedulers": [], "standing": {"seconds": 60}}}
     leader, follower = start_planner(settings), start_planner(settings)
     replicas.wait_following(following=True)
     leader.kill()
-    follower.wait_leading()
+    # Before the other leads, so that it is in the first solve: another would come up to a minute later.
     add_nodes(objects.node("new", price=5.0))
+    follower.wait_leading()
 
     def known() -> bool:
         found = _guide(api)
