@@ -75,7 +75,7 @@ def _plain(plane: ControlPlane) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def placing(plane: ControlPlane, api: Api, settings: Mapping[str, Any]) -> Iterator[None]:
+def placing(plane: ControlPlane, api: Api, settings: Mapping[str, Any]) -> Iterator[Planner]:
     """With a running planner that has these settings, and kube-scheduler."""
     service = Tradewind(plane.workspace, plane.kubeconfig)
     entry = scheduler.extender(service.url, weight=10)
@@ -86,7 +86,7 @@ def placing(plane: ControlPlane, api: Api, settings: Mapping[str, Any]) -> Itera
     planner = Planner(plane.workspace, plane.kubeconfig, settings={"planner": settings})
     planner.wait_leading()
     manifests.wait_holding(api)
-    yield
+    yield planner
 
 
 def created(obj: Object) -> objects.Object:
