@@ -120,13 +120,14 @@ def test_a_pod_on_its_way_makes_room_for_one_that_has_no_other_place(
 ) -> None:
     """Nobody binds the first while the second is planned; only the cheap node is large enough for that."""
     add_nodes(objects.node("cheap", cpu="2", price=1.0), objects.node("dear", cpu="1", price=9.0))
-    start_planner({})
+    planner = start_planner({})
     api.create(objects.pod("small", held, cpu="1"))
     assert wait_ungated(api, held, "small")["status"]["nominatedNodeName"] == "cheap"
     api.create(objects.pod("large", held, cpu="2"))
     assert wait_ungated(api, held, "large")["status"]["nominatedNodeName"] == "cheap"
     request.getfixturevalue("scheduling")
     assert outcomes.bound_nodes(api, held, 2) == {"small": "dear", "large": "cheap"}
+    planner.wait_metric("tradewind_followed_plans_total", 2, outcome="planned")
 
 
 @pytest.mark.usefixtures("scheduling")

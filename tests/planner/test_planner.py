@@ -58,6 +58,23 @@ def test_when_the_solvers_are_asked(pods: int, skip: bool, asked: list[tuple[flo
     assert worker.seconds == asked
 
 
+class _Found(Worker):
+    """Finds the greedy placement, by another engine."""
+
+    def __init__(self, engine: str) -> None:
+        super().__init__()
+        self._engine = engine
+
+    def solve(self, *args: Any, **_: Any) -> Result:
+        return Result(Outcome(args[1], self._engine), "")
+
+
+@pytest.mark.parametrize(("engine", "proved"), [("exact", True), ("cp-sat", False)])
+def test_a_pod_without_a_place_is_told_where_that_is_proved(engine: str, proved: bool) -> None:
+    found = _plan(_pods(3), _Found(engine))
+    assert [("it is proved that no plan" in why) for why in found.plan.unplaced.values()] == [proved]
+
+
 def test_a_batch_beyond_reach_is_left_to_greedy() -> None:
     """10 million pods times nodes for each second."""
     problem = batch_of(filled([node("n")], _pods(1))).problem

@@ -68,10 +68,10 @@ def test_a_killed_solver_costs_that_plan_only(worker: Worker) -> None:
     victim = worker.pid
     assert victim is not None
     os.kill(victim, signal.SIGSTOP)  # so that it dies with the problem in hand, however fast it is
-    killing = threading.Timer(0.2, os.kill, (victim, signal.SIGKILL))
-    killing.start()
     problem = _boreas_b()
     floor = greedy(problem)
+    killing = threading.Timer(0.2, os.kill, (victim, signal.SIGKILL))
+    killing.start()
     result = worker.solve(problem, floor, 20)
     killing.join()
     assert "ended with exit code -9" in result.failure

@@ -306,6 +306,7 @@ class PlannerService:
         written = {uid for uid, outcome in outcomes.items() if outcome is WriteOutcome.WRITTEN}
         unwritten = outcomes.keys() - written
         planning.promises.forget(order for order in orders.placed() if order.pod.uid in unwritten)
+        written |= {order.pod.uid for order in orders.diverted}
         await writer.ungate(orders.ungate)
         if not written:
             return
@@ -317,7 +318,7 @@ class PlannerService:
             {
                 order.pod.uid: order.plan.node
                 for order in orders.placed()
-                if order.pod.uid in written and not _diverted(order, found.get(order.pod.uid))
+                if order.pod.uid in written and not _replaced(order, found.get(order.pod.uid))
             },
             {uid: pod.node_name for uid, pod in found.items()},
         )
@@ -351,7 +352,7 @@ class PlannerService:
         return uids
 
 
-def _diverted(order: Order, pod: Pod | None) -> bool:
+def _replaced(order: Order, pod: Pod | None) -> bool:
     """Whether the pod has been given another plan since."""
     plan = None if pod is None else plan_annotation.read(pod)
-    return plan is not None and plan.node != order.plan.node
+    return plan is not None and plan != order.plan

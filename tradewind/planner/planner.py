@@ -72,8 +72,9 @@ def plan(
         batch.problem, baseline, worker, seconds, patience, idle=idle, enough=enough, engine=engine
     )
     order = valid_order(batch.problem, assignment)
+    proved = found_by == "exact" and assignment_of(order) == assignment
     assignment = assignment_of(order)
-    unplaced = {**batch.refused, **reasons(batch, assignment)}
+    unplaced = {**batch.refused, **reasons(batch, assignment, proved=proved)}
     grown = growth(
         pools,
         _left(batch, assignment) if pools else (),

@@ -17,6 +17,8 @@ from tradewind.planner.state import State
 from tradewind.planner.takers import Takers
 from tradewind.planner.terms import other_accounts
 
+_PROVED = "; it is proved that no plan for these pods is better while all that is bound stays where it is"
+
 
 class _Constraint(NamedTuple):
     text: str
@@ -26,8 +28,11 @@ class _Constraint(NamedTuple):
     apart: bool = False  # from pods that are on nodes
 
 
-def reasons(batch: Batch, assignment: Assignment) -> dict[str, str]:
-    """By namespace/name, for each pod of the batch that the assignment leaves out."""
+def reasons(batch: Batch, assignment: Assignment, *, proved: bool = False) -> dict[str, str]:
+    """By namespace/name, for each pod of the batch that the assignment leaves out.
+
+    `proved` says that there is no better one.
+    """
     if sum(assignment.values()) == batch.problem.pods:
         return {}
     state = State(batch.problem).load(assignment)
@@ -35,7 +40,7 @@ def reasons(batch: Batch, assignment: Assignment) -> dict[str, str]:
     found: dict[str, str] = {}
     for index, left in enumerate(state.left):
         if left:
-            reason = told.of(state, index)
+            reason = told.of(state, index) + (_PROVED if proved else "")
             for pod in batch.groups[index].pods[len(batch.groups[index].pods) - left :]:
                 found[str(pod)] = reason
     return found
