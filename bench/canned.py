@@ -2,8 +2,8 @@
 
 The same bytes go to every client, and serving them costs next to nothing, so what is measured is the
 client. Lists are paged by `limit` and `continue` as Kubernetes does it. A watch of pods brings pods that
-come and go, one of nodes brings heartbeats: nine changes of pods for one of a node. All other resources are
-empty and silent.
+come and go, one of nodes brings heartbeats: nine changes of pods for one of a node. Leases and ConfigMaps
+can be created, read and replaced, one by one. All other resources are empty and silent.
 
 `python -m bench.canned PORT NODES PODS EVENTS_A_SECOND` serves on that port of 127.0.0.1.
 """
@@ -28,11 +28,13 @@ from e2e.objects import Object
 from e2e.processes import Workspace, free_port
 
 _KINDS = {"nodes": "Node", "pods": "Pod"}
+_KEPT = ("leases", "configmaps")
 _SHARES = {"nodes": 0.1, "pods": 0.9}  # of the changes
 _POD_LIFE = 100  # changes between a pod's coming and its going
 _TICK_SECONDS = 0.02
 _VERSION = 1_000_000  # of every list; changes count up from it
 _HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+_MISSING = b"HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\n{}"
 
 
 class Canned:
@@ -47,6 +49,8 @@ class Canned:
             "pods": [msgspec.json.encode(pod) for pod in listing.bound_pods(pods, names)],
         }
         self._events_a_second = events_a_second
+        self._kept: dict[str, bytes] = {}  # by path
+        self._versions = itertools.count(1)
 
     def page(self, resource: str, query: Mapping[str, str]) -> bytes:
         items = self._items.get(resource, [])
@@ -100,16 +104,33 @@ class Canned:
             while True:
                 head = await reader.readuntil(b"\r\n\r\n")
                 target = urlsplit(head.split(b" ", 2)[1].decode())
-                await self._answer(target.path.rsplit("/", 1)[-1], dict(parse_qsl(target.query)), writer)
+                length = int(head.lower().partition(b"\r\ncontent-length:")[2].partition(b"\r\n")[0] or 0)
+                body = await reader.readexactly(length)
+                *_, kind, name = target.path.split("/")
+                if kind in _KEPT or body:
+                    self._answer_kept(target.path, body, writer)
+                else:
+                    await self._answer(name, dict(parse_qsl(target.query)), writer)
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
         finally:
             writer.close()
 
+    def _answer_kept(self, path: str, body: bytes, writer: asyncio.StreamWriter) -> None:
+        """One object, read or written."""
+        if body:
+            obj = msgspec.json.decode(body)
+            name, version = obj["metadata"]["name"], str(next(self._versions))
+            path = path if path.endswith(f"/{name}") else f"{path}/{name}"
+            self._kept[path] = msgspec.json.encode(
+                obj | {"metadata": obj["metadata"] | {"resourceVersion": version}}
+            )
+        found = self._kept.get(path)
+        writer.write(_MISSING if found is None else _packed(found))
+
     async def _answer(self, resource: str, query: Mapping[str, str], writer: asyncio.StreamWriter) -> None:
         if query.get("watch", "").lower() != "true":
-            body = self.page(resource, query)
-            writer.write(b"%bContent-Length: %d\r\n\r\n%b" % (_HEAD, len(body), body))
+            writer.write(_packed(self.page(resource, query)))
             await writer.drain()
             return
         writer.write(_HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
@@ -117,6 +138,10 @@ class Canned:
             writer.write(b"%x\r\n%b\r\n" % (len(lines), lines))
             await writer.drain()
         writer.write(b"0\r\n\r\n")
+
+
+def _packed(body: bytes) -> bytes:
+    return b"%bContent-Length: %d\r\n\r\n%b" % (_HEAD, len(body), body)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -69,6 +69,8 @@ def test_what_a_replay_adds_up() -> None:
     # spot is in use from 1 to 6 and from 8 to 9, durable from 2 to 10: (6 x 1 + 8 x 3) / 10
     assert done.dollars == pytest.approx(3.0)
     assert done.interrupted == {"plain": 1}
+    # on the spot node for 4, 2 and 1 of 10 s
+    assert done.interruptions == pytest.approx(0.1 * 7 / 10)
     assert done.critical_on_spot == 1
     assert done.waits == [1.0, 1.0, 2.0, 8.0]
     assert done.zone_kept == 0.5

@@ -28,6 +28,7 @@ class Account:
 
     dollars: float  # an hour, of nodes in use, in the mean
     interrupted: Mapping[str, int]  # by kind
+    interruptions: float  # a month, as the nodes' rates let expect, in the mean
     critical_on_spot: int  # bindings
     waits: Sequence[float] = field(repr=False)  # seconds from creation to binding
     zone_kept: float  # share of bindings of pods that prefer a zone which are in it
@@ -46,6 +47,7 @@ def account(stays: Sequence[Stay], nodes: Mapping[str, PricedNode], seconds: flo
     return Account(
         dollars=_dollars(bound, nodes, seconds),
         interrupted=Counter(stay.pod.kind for stay in bound if stay.interrupted),
+        interruptions=sum(nodes[s.node].interruption_rate * _length(s, seconds) for s in bound) / seconds,
         critical_on_spot=sum(stay.pod.critical and nodes[stay.node].spot for stay in bound),
         waits=sorted(stay.bound - stay.created for stay in bound if stay.bound is not None),
         zone_kept=kept / len(preferring) if preferring else 1.0,
@@ -59,11 +61,19 @@ def _dollars(bound: Iterable[Stay], nodes: Mapping[str, PricedNode], seconds: fl
     """A node is paid for while a pod is on it."""
     spans: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for stay in bound:
-        start = stay.bound or 0.0
-        end = seconds if stay.ended is None else min(stay.ended, seconds)
+        start, end = _span(stay, seconds)
         if end > start:
             spans[stay.node].append((start, end))
     return sum(nodes[name].price * _covered(each) for name, each in spans.items()) / seconds
+
+
+def _span(stay: Stay, seconds: float) -> tuple[float, float]:
+    return stay.bound or 0.0, seconds if stay.ended is None else min(stay.ended, seconds)
+
+
+def _length(stay: Stay, seconds: float) -> float:
+    start, end = _span(stay, seconds)
+    return max(0.0, end - start)
 
 
 def _covered(spans: Iterable[tuple[float, float]]) -> float:

@@ -34,7 +34,17 @@ _OWNER = "ConfigMap"
 _AFTER_SECONDS = 3.0
 
 
-def measure(scenario: Scenario, way: Way, seconds: float, slowest: int = 0) -> Account:
+Ended = Callable[[Api, Tradewind], None]
+"""Is shown the Tradewind of a replay when its time is over."""
+
+
+def measure(
+    scenario: Scenario,
+    way: Way,
+    seconds: float,
+    slowest: int = 0,
+    ended: Ended = lambda _api, _service: None,
+) -> Account:
     """Says where the time of so many pods went."""
     with ControlPlane() as plane:
         api = Api(plane.kubeconfig)
@@ -43,9 +53,10 @@ def measure(scenario: Scenario, way: Way, seconds: float, slowest: int = 0) -> A
             for name, value in _PRIORITIES.items():
                 api.create(objects.priority_class(name, value))
             fake.create_namespace(api, NAMESPACE, fake.HELD if way.planned else {})
-            with _placing(plane, api, way):
+            with _placing(plane, api, way) as service:
                 owners = _owners(api, scenario) if way.moved else {}
-                return _Replay(api, scenario, seconds, owners, slowest).run()
+                over = partial(ended, api, service) if service else lambda: None
+                return _Replay(api, scenario, seconds, owners, slowest).run(over)
         finally:
             api.close()
 
@@ -61,16 +72,16 @@ def _owners(api: Api, scenario: Scenario) -> dict[str, str]:
 
 
 @contextmanager
-def _placing(plane: ControlPlane, api: Api, way: Way) -> Iterator[None]:
+def _placing(plane: ControlPlane, api: Api, way: Way) -> Iterator[Tradewind | None]:
     if way.settings is None:
         plane.start_scheduler(scheduler.configuration())
-        yield
+        yield None
         return
+    fake.create_namespace(api, manifests.NAMESPACE)
     service = Tradewind(plane.workspace, plane.kubeconfig, settings=way.settings)
     entry = scheduler.extender(service.url, weight=way.weight)
     plane.start_scheduler(scheduler.configuration(extenders=[entry]))
     if way.planned or way.guided:
-        fake.create_namespace(api, manifests.NAMESPACE)
         planner = Planner(plane.workspace, plane.kubeconfig, settings=_of_planner(way))
         planner.wait_leading()
     if way.planned:
@@ -79,7 +90,9 @@ def _placing(plane: ControlPlane, api: Api, way: Way) -> Iterator[None]:
         manifests.wait_holding(api)
     if way.guided:
         service.wait_metric("tradewind_guide_followed", 1)
-    yield
+    if way.settings.get("shadow"):
+        service.wait_metric("tradewind_shadow_leader", 1)
+    yield service
 
 
 def _of_planner(way: Way) -> dict[str, Any]:
@@ -120,7 +133,7 @@ class _Replay:
             self._plan(vanishing.at, partial(self._vanish, vanishing.node))
             self._plan(vanishing.back_at, partial(self._come_back, vanishing.node))
 
-    def run(self) -> Account:
+    def run(self, over: Callable[[], None]) -> Account:
         self._started = time.monotonic()
         watcher = threading.Thread(target=self._watch, daemon=True)
         watcher.start()
@@ -128,6 +141,8 @@ class _Replay:
             due = heapq.heappop(self._due)
             time.sleep(max(0.0, due.at - self._now()))
             due.act()
+        time.sleep(max(0.0, self._seconds - self._now()))
+        over()
         watcher.join()
         with self._lock:
             if self._slowest:

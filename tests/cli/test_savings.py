@@ -50,6 +50,28 @@ def test_what_keeps_the_rest_is_named_with_its_money(
     assert "No PodDisruptionBudget was seen." in said
 
 
+@pytest.mark.parametrize("output", ["table", "md"])
+def test_what_costs_most(output: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of $4 a core of four is $1; the six smallest of seven workloads have a tenth of a core each."""
+    others = [
+        pod(f"p{n}").owner("StatefulSet", f"s{n}", f"u{n}").requests(cpu="100m").on("n") for n in range(6)
+    ]
+    main(
+        [
+            "savings",
+            "--cluster",
+            str(written(tmp_path, node("n").cpu("4").price(4), web("a", "n"), *others)),
+            "-o",
+            output,
+        ]
+    )
+    lines = [line.strip("| ").replace("|", " ").split() for line in capsys.readouterr().out.splitlines()]
+    assert ["ReplicaSet", "default/web", "1", "$1.000/h", "$0.000/h"] in lines
+    assert ["StatefulSet", "default/s3", "1", "$0.100/h", "$0.000/h"] in lines
+    assert ["2", "others", "2", "$0.200/h", "$0.000/h"] in lines
+    assert ["requested", "by", "nobody", "$2.400/h", "$0.000/h"] in lines
+
+
 def test_caution_can_be_overruled_and_wishes_cannot(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

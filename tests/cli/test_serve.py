@@ -127,6 +127,21 @@ def test_a_connection_is_kept_between_requests() -> None:
         connection.close()
 
 
+def test_savings_under_way_keep_it_from_ending_no_longer_than_a_request() -> None:
+    with serving() as process:
+        process.wait_until_it_listens(process.explain_port)
+        connection = http.client.HTTPConnection("127.0.0.1", process.explain_port, timeout=_DEADLINE_SECONDS)
+        connection.request("GET", "/savings")
+        children = Path(f"/proc/{process._process.pid}/task")
+        eventually(lambda: any(each.read_text() for each in children.glob("*/children")))
+        (child,) = (int(word) for each in children.glob("*/children") for word in each.read_text().split())
+        os.kill(child, signal.SIGSTOP)  # it would take for ever
+        code, *_ = process.stop()
+        connection.close()
+    assert code == 0
+    assert not Path(f"/proc/{child}").exists()
+
+
 def test_without_tls_it_listens_on_loopback_only() -> None:
     with serving() as process, socket.socket() as probe:
         probe.settimeout(1)

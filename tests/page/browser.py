@@ -14,7 +14,7 @@ from typing import Any
 
 import websocket
 
-_DEADLINE_SECONDS = 60.0
+_DEADLINE_SECONDS = 120.0
 _FLAGS = (
     "--headless=new",
     "--disable-gpu",
@@ -68,7 +68,8 @@ class Browser:
 
     def press(self, key: str, code: int) -> None:
         for kind in ("keyDown", "keyUp"):
-            text = {"text": "\r"} if key == "Enter" and kind == "keyDown" else {}
+            typed = {"Enter": "\r"}.get(key, key if len(key) == 1 else "")
+            text = {"text": typed} if typed and kind == "keyDown" else {}
             self.ask(
                 "Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code, **text
             )

@@ -13,12 +13,14 @@ from fastapi.testclient import TestClient
 
 from tests.builders import NodeBuilder, PodBuilder, node, pod
 from tradewind.explain.decisions import Decisions
+from tradewind.page import calculations
 from tradewind.page.app import add_page
 from tradewind.page.decided import OwnDecisions
 from tradewind.page.rendering import POLICY
 from tradewind.planner.gate import GATE
 from tradewind.runtime.assembly import Assembly
 from tradewind.runtime.source import EXAMPLES, from_file
+from tradewind.savings import worker
 
 HOSTILE = "\"'><script>alert(1)</script><img src=x onerror=alert(1)>{{7*7}}&lt;"
 PAGES = ["/", "/?by=kind", "/?by=pool&only=(none)", "/decisions", "/pending", "/plan", "/savings", "/what-if"]
@@ -187,3 +189,40 @@ def test_marks_of_nodes_are_shown(show: Show) -> None:
     served = show(objects)
     assert served.get("/").text.count('class="badge"') == 2
     assert "1 pod coming" in looked_at(served, "/").text
+
+
+def test_what_if_with_another_configuration(example: TestClient) -> None:
+    page = looked_at(example, "/what-if?preset=cost&weights=price%3D9")
+    assert "placed anew on both sides" in page.text
+    assert "pods without a place" in page.text
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("weights=prize%3D3", 'weights: unknown key "prize"'),
+        ("yaml=market%3A+%7B%7D", '"market" cannot be supposed here'),
+        ("preset=cost&without=nobody", "there is no node or pool nobody"),
+    ],
+)
+def test_what_if_names_the_place_of_an_error_and_keeps_what_was_written(
+    example: TestClient, query: str, said: str
+) -> None:
+    page = looked_at(example, f"/what-if?{query}", 400)
+    assert said in page.text
+    assert '<details class="configuration" open>' in example.get(f"/what-if?{query}").text
+
+
+def test_whoever_comes_when_many_wait_is_told_so(show: Show, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calculations, "_MAX_WAITING", 0)
+    served = show([node("n").price(1)])
+    assert "others are asking as well" in looked_at(served, "/savings", 503).text
+    assert "others are asking as well" in looked_at(served, "/what-if?without=n", 503).text
+    assert "others are asking as well" in served.get("/savings.html").text
+
+
+def test_savings_that_fail_say_so_and_what_to_do(show: Show, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "MAX_SECONDS", 0.01)
+    text = looked_at(show([node("n").price(1)]), "/savings", 503).text
+    assert "That could not be worked out." in text
+    assert "tradewind savings" in text

@@ -94,11 +94,40 @@ def test_what_if_by_keyboard_and_with_hostile_words(chromium: Browser) -> None:
         chromium.run("document.querySelector('input[name=without]').value = 'durable-a1'")
         chromium.press("Enter", 13)
         eventually(lambda: "without=durable-a1" in chromium.run("location.href"))
-        eventually(lambda: "shop/web-0" in str(chromium.run("document.body.textContent")))
+        eventually(lambda: "shop/web-0" in str(chromium.run("document.body?.textContent")))
         for written in (HOSTILE, "x" * 5000):
             chromium.open(f"{base}?price={quote(written, safe='')}")
             assert chromium.run("document.querySelectorAll('img, main script').length") == 0
             assert "cannot be worked out" in chromium.run("document.body.textContent")
+
+
+def test_another_configuration_by_keyboard(chromium: Browser) -> None:
+    """From the last of the plain fields: the fold, the preset, the weights, the YAML, the button."""
+    with serving() as process:
+        process.wait_until_it_listens(process.explain_port)
+        base = f"http://127.0.0.1:{process.explain_port}/what-if"
+        for width in (1440, 390):
+            chromium.size(width, 900)
+            chromium.open(base)
+            chromium.run("document.querySelector('input[name=scale]').focus()")
+            chromium.press("Tab", 9)
+            chromium.press("Enter", 13)
+            assert chromium.run("document.querySelector('.configuration').open")
+            chromium.press("Tab", 9)
+            chromium.press("c", 67)
+            assert chromium.run("document.activeElement.value") == "cost"
+            for name in ("weights", "yaml"):
+                chromium.press("Tab", 9)
+                assert chromium.run("document.activeElement.name") == name
+            chromium.press("Tab", 9)
+            chromium.press("Enter", 13)
+            eventually(lambda: "placed anew on both sides" in str(chromium.run("document.body?.textContent")))
+            assert chromium.run("document.querySelector('select[name=preset]').value") == "cost"
+            assert chromium.run("document.documentElement.scrollWidth <= innerWidth")
+        assert chromium.complaints() == []
+        chromium.open(f"{base}?yaml={quote(HOSTILE, safe='')}&weights={quote(HOSTILE, safe='')}")
+        assert chromium.run("document.querySelectorAll('img, main script').length") == 0
+        assert "cannot be worked out" in chromium.run("document.body.textContent")
 
 
 def test_the_shadow_says_so_on_every_page(chromium: Browser) -> None:

@@ -122,6 +122,50 @@ class Recount:
         for bound in (bounds["withinLimits"], bounds["everyPodMoved"]):
             if bound is not None and bound > now - saved + 1e-4:
                 yield f"the bound {bound} is above what was found"
+        yield from self._workloads(prices)
+
+    def _workloads(self, prices: Mapping[str, float]) -> Iterable[str]:
+        """Each node's price by the pods' largest shares of it; the rest was asked for by nobody."""
+        costs: dict[str, Fraction] = defaultdict(Fraction)
+        leaving: dict[str, Fraction] = defaultdict(Fraction)
+        pods: Counter[str] = Counter()
+        on: dict[str, list[tuple[str, Fraction]]] = defaultdict(list)
+        for pod, at in self.before.items():
+            if at:
+                on[at].append((self._workload(pod), self._share(pod)))
+        for name, price in prices.items():
+            whole = max(sum((share for _, share in on[name]), Fraction()), Fraction(1))
+            parts = [(workload, share / whole) for workload, share in on[name]]
+            pods.update(workload for workload, _ in parts)
+            parts.append(("requested by nobody", 1 - sum((share for _, share in parts), Fraction())))
+            for workload, share in parts:
+                costs[workload] += Fraction(price) * share
+                goes = name in self.emptied or name in self.told["empty"]
+                leaving[workload] += Fraction(price) * share * goes
+        told = {each["name"]: each for each in self.told["workloads"]}
+        if told.keys() != costs.keys() or len(told) != len(self.told["workloads"]):
+            yield f"workloads: {sorted(told.keys() ^ costs.keys())}"
+            return
+        for name, each in told.items():
+            if each["pods"] != pods[name]:
+                yield f"{name} has {pods[name]} pods, not {each['pods']}"
+            if abs(each["hourlyCost"] - costs[name]) > 1e-5:
+                yield f"{name} costs {float(costs[name])}, not {each['hourlyCost']}"
+            if abs(each["hourlyCostOnNodesThatGo"] - leaving[name]) > 1e-5:
+                yield f"of {name} {float(leaving[name])} can go, not {each['hourlyCostOnNodesThatGo']}"
+
+    def _share(self, pod: str) -> Fraction:
+        allocatable = self.nodes[self.before[pod]]["status"]["allocatable"]
+        wanted = _requests(self.pods[pod]).items()
+        return max(
+            (amount / _quantity(allocatable[each]) for each, amount in wanted if each != "pods"),
+            default=Fraction(),
+        )
+
+    def _workload(self, pod: str) -> str:
+        owners = self.pods[pod]["metadata"].get("ownerReferences")
+        namespace = pod.partition("/")[0]
+        return f"{owners[0]['kind']} {namespace}/{owners[0]['name']}" if owners else f"Pod {pod}"
 
     def of_node(self, name: str) -> bool:
         return self._owner(name)[0] in {"DaemonSet", "Node"}

@@ -122,6 +122,9 @@ class Document(Layer):
         )
 
 
+# What filters and scores pods, and names neither files nor servers.
+SCORING_KEYS = (*Layer.model_fields, "classes")
+_HEAD = ("api_version", "kind")
 DEFAULT = Document(apiVersion="tradewind.dev/v1alpha1", kind="TradewindConfiguration")
 
 
@@ -138,12 +141,28 @@ def read(path: Path) -> Document:
 
 
 def parse(text: str) -> Document:
+    return _validated(load(text))
+
+
+def with_scoring(document: Document, keys: Mapping[str, Any]) -> Document:
+    """The document with these of SCORING_KEYS in place of its own."""
+    data = document.model_dump(by_alias=True, exclude_unset=True, include={*SCORING_KEYS, *_HEAD})
+    changed = _validated({**data, **keys})
+    return document.model_copy(update={key: getattr(changed, key) for key in SCORING_KEYS})
+
+
+def load(text: str) -> dict[str, Any]:
+    """Its keys, whatever they are; raise ConfigurationError for what is no mapping."""
     try:
         data = strict_yaml.load(text)
     except (yaml.YAMLError, RecursionError) as error:
         raise ConfigurationError(f"not YAML: {error}") from error
     if not isinstance(data, dict):
         raise ConfigurationError("not a YAML mapping with apiVersion and kind")
+    return data
+
+
+def _validated(data: Mapping[str, Any]) -> Document:
     try:
         document = Document.model_validate(data)
     except ValidationError as error:

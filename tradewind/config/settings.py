@@ -17,18 +17,21 @@ _log = logging.getLogger(__name__)
 
 class Settings:
     def __init__(
-        self, path: Path | None, metrics: ConfigMetrics, on_change: Callable[[], None] = lambda: None
+        self,
+        given: Path | config.Document | None,
+        metrics: ConfigMetrics,
+        on_change: Callable[[], None] = lambda: None,
     ) -> None:
         """Raise ConfigurationError if the document is broken: at the start there is no last good one.
 
         `on_change` is called when a new document may give a pod a place that had none.
         """
-        self._path = path
+        self._path = path = given if isinstance(given, Path) else None
         self._metrics = metrics
         self._on_change = on_change
         self._watched = Watched([path] if path else [])
         self.version = 0  # of the document in force
-        document = config.read(path) if path else config.DEFAULT
+        document = config.read(given) if isinstance(given, Path) else given or config.DEFAULT
         self.stale_seconds = document.stale_seconds  # of the start: the watches are set up by it
         self._take(document)
 
@@ -41,6 +44,7 @@ class Settings:
         return self._policies
 
     def _take(self, document: config.Document) -> None:
+        self.document = document
         self._policies = document.policies()
         self.version += 1
         self.shadow = document.shadow  # nothing may be advised, planned, evicted or annotated

@@ -57,6 +57,16 @@ class Market:
     def settings(self) -> MarketSettings:
         return self._sources.settings
 
+    @property
+    def sources(self) -> Sources:
+        """All that offers are made from by now."""
+        return self._sources
+
+    def adopt(self, sources: Sources) -> None:
+        """Know what another market knows."""
+        with self._replacing:
+            self._sources = sources
+
     def configure(self, settings: MarketSettings, table: PriceTable) -> None:
         if settings.table is None:
             self.changed_at.pop(Origin.TABLE, None)

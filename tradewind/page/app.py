@@ -7,10 +7,11 @@ from fastapi import FastAPI, Request, Response
 from starlette.middleware.gzip import GZipMiddleware
 
 from tradewind.page.decided import Decided
-from tradewind.page.pages import QUESTIONS, Page
+from tradewind.page.pages import Page
 from tradewind.page.rendering import HEADERS, STATIC, answer
 from tradewind.page.replicas import STREAM_PATH
 from tradewind.page.stream import KINDS
+from tradewind.page.supposed import FIELDS
 from tradewind.runtime.assembly import Assembly
 from tradewind.savings import html
 from tradewind.shadow.keeper import ShadowKeeper
@@ -68,14 +69,15 @@ def _add_decisions(app: FastAPI, page: Page, decided: Decided) -> None:
 def _add_money(app: FastAPI, page: Page) -> None:
     @app.get("/savings", include_in_schema=False)
     async def savings(request: Request) -> Response:
-        return answer(request, await page.savings())
+        return answer(request, *await page.savings())
 
     @app.get("/what-if", include_in_schema=False)
     async def what_if(request: Request) -> Response:
-        written = {kind: request.query_params.get(kind, "") for kind, *_ in QUESTIONS}
+        written = {kind: request.query_params.get(kind, "") for kind in FIELDS}
         return answer(request, *await page.what_if(written))
 
     @app.get(SAVINGS_FILE, include_in_schema=False)
     async def savings_file() -> Response:
         headers = {**HEADERS, "Content-Security-Policy": html.POLICY}
-        return Response(await page.savings_file(), 200, headers, media_type="text/html; charset=utf-8")
+        shown, status = await page.savings_file()
+        return Response(shown, status, headers, media_type="text/html; charset=utf-8")

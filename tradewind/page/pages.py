@@ -6,22 +6,23 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
+from tradewind.errors import TradewindError
 from tradewind.explain.evaluation import evaluate_in
 from tradewind.explain.explanation import Explanation
 from tradewind.explain.origins import with_origins
 from tradewind.page.batches import batches_view
+from tradewind.page.calculations import Answer, Calculations
 from tradewind.page.decided import Decided
 from tradewind.page.map import GROUPINGS, node_map
-from tradewind.page.money import Savings
 from tradewind.page.pending import MOST_SHOWN, pending
 from tradewind.page.planned import planner_view
 from tradewind.page.rendering import render
-from tradewind.page.shadowed import shadow_view
+from tradewind.page.shadowed import ShadowView, shadow_view
 from tradewind.page.stream import KINDS, MOST
 from tradewind.page.supposed import WhatIf
 from tradewind.runtime.assembly import Assembly
-from tradewind.savings import html
 from tradewind.savings.bill import Bill
+from tradewind.savings.worker import Rendered
 from tradewind.shadow.keeper import ShadowKeeper
 from tradewind.version import VERSION
 
@@ -33,6 +34,7 @@ QUESTIONS = (
     ("rate", "Interruption rate", "m5.* spot 0.2"),
     ("scale", "Replicas", "shop/web=30"),
 )
+PRESETS = ("cost", "balanced", "availability")
 _MOST_LISTED = 300  # nodes that are in a table too
 
 
@@ -43,8 +45,8 @@ class Page:
         self._parts = parts
         self._decided = decided
         self._shadow = shadow
-        self._savings = Savings(parts)
-        self._what_if = WhatIf(parts)
+        self._calculations = Calculations(parts)
+        self._what_if = WhatIf(parts, self._calculations)
 
     def nodes(self, by: str, only: str) -> str:
         by = by if by in GROUPINGS else "zone"
@@ -90,24 +92,42 @@ class Page:
             most=MOST_SHOWN,
         )
 
-    async def savings(self) -> str:
-        made, told = await self._savings.newest()
-        shown = Markup(html.content(told))  # noqa: S704  escaped there
+    async def savings(self) -> tuple[str, int]:
         shadow = shadow_view(self._shadow.account if self._shadow else None)
-        return self._render(
-            "savings.html", seconds=0, made=made, content=shown, trouble=told.trouble, shadow=shadow
+        try:
+            made, told = await self._forecast()
+        except TradewindError as error:
+            return self._no_savings(error, shadow), 503
+        content = Markup(told.content)  # noqa: S704  escaped there
+        shown = self._render(
+            "savings.html",
+            seconds=0,
+            made=made,
+            content=content,
+            trouble=told.trouble,
+            refused="",
+            shadow=shadow,
         )
+        return shown, 200
 
-    async def savings_file(self) -> str:
-        _, told = await self._savings.newest()
-        return html.page(told)
+    async def savings_file(self) -> tuple[str, int]:
+        try:
+            return (await self._forecast()).found.page, 200
+        except TradewindError as error:
+            return self._no_savings(error), 503
+
+    def _no_savings(self, error: TradewindError, shadow: ShadowView | None = None) -> str:
+        return self._render("savings.html", seconds=0, trouble="", refused=str(error), shadow=shadow)
+
+    async def _forecast(self) -> Answer[Rendered]:
+        return await self._calculations.ask("savings", lambda worker: worker.forecast(self._parts))
 
     async def what_if(self, written: Mapping[str, str]) -> tuple[str, int]:
         asked = await self._what_if.ask(written)
         shown = self._render(
-            "what_if.html", seconds=0, asked=asked, written=written, questions=QUESTIONS, most=MOST_SHOWN
+            "what_if.html", seconds=0, asked=asked, written=written, questions=QUESTIONS, presets=PRESETS
         )
-        return shown, 400 if asked.refused else 200
+        return shown, 503 if asked.busy else 400 if asked.refused else 200
 
     def _explained(self, namespace: str, name: str) -> Explanation | None:
         """What was decided; of a pod that nobody asked about, what would be."""

@@ -1,31 +1,18 @@
-"""What-if as a form: a question is worked out once, one after the other, and its answer kept for a while."""
+"""What-if as a form: what was written into it, and what came of it."""
 
-import asyncio
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from cachetools import LRUCache
-
 from tradewind.errors import TradewindError
-from tradewind.planner.worker import Worker
+from tradewind.page.calculations import BusyError, Calculations
+from tradewind.page.pending import MOST_SHOWN
 from tradewind.runtime.assembly import Assembly
-from tradewind.savings import difference_report
-from tradewind.savings.difference import Difference
-from tradewind.savings.difference_report import Figure
-from tradewind.savings.what_if import KINDS, read_changes, what_if
+from tradewind.savings import configuration
+from tradewind.savings.difference_report import Summary
+from tradewind.savings.what_if import KINDS, read_changes
 
-_SECONDS = 5.0  # for each of the two plans
-_KEPT = 16
-_KEPT_SECONDS = 60.0
-_MAX_LETTERS = 2000
-
-
-@dataclass(frozen=True, kw_only=True)
-class Moved:
-    pod: str
-    now: str
-    then: str
+FIELDS = (*KINDS, *configuration.KINDS)
+_MAX_LETTERS = 4000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,61 +21,36 @@ class Supposed:
 
     made: float = 0.0  # seconds since 1970; 0: nothing was asked
     refused: str = ""
-    figures: Sequence[Figure] = ()
-    moved: Sequence[Moved] = ()
-    unplaced: Mapping[str, str] | None = None
-    notes: Sequence[str] = ()
+    busy: bool = False
+    found: Summary | None = None
 
 
 class WhatIf:
-    def __init__(self, parts: Assembly) -> None:
+    def __init__(self, parts: Assembly, calculations: Calculations) -> None:
         self._parts = parts
-        self._turns = asyncio.Lock()
-        self._kept: LRUCache[tuple[str, ...], Supposed] = LRUCache(_KEPT)
+        self._calculations = calculations
 
     async def ask(self, written: Mapping[str, str]) -> Supposed:
         """Several changes of a kind are separated by semicolons."""
-        key = tuple(written.get(kind, "").strip() for kind in KINDS)
-        if not any(key):
+        fields = {kind: written.get(kind, "").strip() for kind in FIELDS}
+        if not any(fields.values()):
             return Supposed()
-        if sum(map(len, key)) > _MAX_LETTERS:
-            return Supposed(refused=f"that is longer than {_MAX_LETTERS} letters")
-        async with self._turns:
-            found = self._kept.get(key)
-            if found is None or self._old(found):
-                found = self._kept[key] = await asyncio.to_thread(self._ask, key)
-            return found
-
-    def _old(self, found: Supposed) -> bool:
-        return not self._parts.from_file and time.time() - found.made > _KEPT_SECONDS
-
-    def _ask(self, key: tuple[str, ...]) -> Supposed:
-        worker, made = Worker(), time.time()
+        if sum(map(len, fields.values())) > _MAX_LETTERS:
+            return Supposed(refused=f"that is longer than {_MAX_LETTERS:,} letters")
         try:
-            changes = read_changes({kind: _several(text) for kind, text in zip(KINDS, key, strict=True)})
-            return _told(made, what_if(self._parts, changes, worker, _SECONDS))
+            return await self._ask(fields)
         except TradewindError as error:
-            return Supposed(made=made, refused=str(error).removeprefix("--"))
-        finally:
-            worker.close()
+            return Supposed(refused=str(error).removeprefix("--"), busy=isinstance(error, BusyError))
+
+    async def _ask(self, fields: Mapping[str, str]) -> Supposed:
+        parts = self._parts
+        changes = read_changes({kind: _several(fields[kind]) for kind in KINDS})
+        document = configuration.read_configuration(parts.settings.document, fields)
+        made, found = await self._calculations.ask(
+            tuple(fields.values()), lambda worker: worker.what_if(parts, changes, document, MOST_SHOWN)
+        )
+        return Supposed(made=made, found=found)
 
 
 def _several(text: str) -> list[str]:
     return [part.strip() for part in text.split(";") if part.strip()]
-
-
-def _told(made: float, told: Difference) -> Supposed:
-    return Supposed(
-        made=made,
-        figures=difference_report.figures(told),
-        moved=[
-            Moved(
-                pod=each.pod,
-                now=each.now or "-",
-                then=each.then or difference_report.without(each.pod, told.then),
-            )
-            for each in told.elsewhere
-        ],
-        unplaced=difference_report.newly_unplaced(told),
-        notes=difference_report.notes(told),
-    )

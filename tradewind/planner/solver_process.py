@@ -63,6 +63,11 @@ class SolverProcess:
                 self._process = subprocess.Popen(command, pass_fds=[theirs.fileno()], env=environment)  # noqa: S603
         return self._connection
 
+    def kill(self) -> None:
+        """From another thread than that which waits for an answer, and learns by it that there is none."""
+        if self._process is not None:
+            self._process.kill()
+
     def close(self) -> None:
         if self._process is not None:
             self._process.kill()

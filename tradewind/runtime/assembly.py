@@ -18,6 +18,7 @@ from tradewind.cluster.freshness import Freshness
 from tradewind.cluster.guide_follower import GuideFollower
 from tradewind.cluster.metrics import GuideMetrics, WatchView
 from tradewind.cluster.reflector import Reflector
+from tradewind.config.document import Document
 from tradewind.config.metrics import ConfigMetrics
 from tradewind.config.settings import Settings
 from tradewind.errors import TradewindError
@@ -53,13 +54,12 @@ class _Pools(NamedTuple):
 
 
 class Assembly:
-    def __init__(self, source: Source, config: Path | None, namespace: str | None = None) -> None:
+    def __init__(self, source: Source, config: Path | Document | None, namespace: str | None = None) -> None:
         """Raise TradewindError for a configuration or a price table that cannot be used.
 
         `namespace` is where Tradewind keeps objects of its own, Leases and what was learned.
         """
         self.namespace = namespace or identity.namespace()
-        self.config = config
         self.registry = CollectorRegistry()
         self.market_metrics = MarketMetrics(self.registry)
         self.market = Market()
@@ -93,8 +93,15 @@ class Assembly:
         """The cluster as it is now."""
         snapshot, pods = self.cache.state()
         cluster = snapshot.nodes.cluster
-        namespaces = tuple(cluster.namespaces.values())
-        return Copied(cluster.table.nodes, pods, namespaces, self._source.provisioning)
+        return Copied(
+            nodes=cluster.table.nodes,
+            pods=pods,
+            namespaces=tuple(cluster.namespaces.values()),
+            budgets=self.cache.budgets(),
+            provisioning=self._source.provisioning,
+            guide=cluster.guide,
+            troubles=cluster.troubles.shares,
+        )
 
     @property
     def from_file(self) -> bool:

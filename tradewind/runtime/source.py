@@ -1,11 +1,13 @@
 """Which cluster is looked at: a live one, one from a file, or the example that comes with Tradewind."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from tradewind.cluster.budgets import Budget
 from tradewind.cluster.cache import Cache
 from tradewind.cluster.files import load
+from tradewind.cluster.guide import Guide
 from tradewind.cluster.karpenter import Provisioning
 from tradewind.cluster.metrics import WatchView
 from tradewind.cluster.objects import Namespace, Node, Pod
@@ -81,7 +83,10 @@ class Copied(NamedTuple):
     nodes: Sequence[Node]
     pods: Sequence[Pod]
     namespaces: Sequence[Namespace]
+    budgets: Sequence[Budget]
     provisioning: Provisioning
+    guide: Guide | None = None
+    troubles: Mapping[str, float] = {}  # of each node the share of starts that went wrong
 
 
 class CopiedSource:
@@ -111,6 +116,9 @@ class CopiedSource:
                 self._cache.apply_node(node)
             for pod in self._copied.pods:
                 self._cache.apply_pod(pod)
+            self._cache.replace_budgets(self._copied.budgets)
+            self._cache.follow_guide(self._copied.guide)
+            self._cache.follow_troubles(self._copied.troubles)
         self.synced = True
 
     def stop(self) -> None:

@@ -1,12 +1,14 @@
 """A difference as text and as JSON."""
 
+import itertools
 import json
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tradewind.explain.tables import Column, lines
 from tradewind.explain.words import counted, decimals_of
 from tradewind.savings.bill import Money
-from tradewind.savings.difference import Difference, State
+from tradewind.savings.difference import Difference, Elsewhere, State
 
 _MAX_SHOWN = 30
 
@@ -29,6 +31,32 @@ def figures(told: Difference) -> list[Figure]:
         _row("interruptions a month", now.interruptions, then.interruptions, "{:,.2f}"),
         _row("pods without a place", len(now.unplaced), len(then.unplaced)),
     ]
+
+
+class Summary(NamedTuple):
+    """What a page shows of a difference."""
+
+    figures: Sequence[Figure]
+    moved: Sequence[Elsewhere]  # the first of them, in words
+    elsewhere: int  # how many there are
+    unplaced: Mapping[str, str]  # the first of them, with why
+    without: int  # how many there are
+    notes: Sequence[str]
+
+
+def summary(told: Difference, most: int) -> Summary:
+    unplaced = newly_unplaced(told)
+    return Summary(
+        figures=figures(told),
+        moved=[
+            Elsewhere(each.pod, each.now or "-", each.then or _without(each.pod, told.then))
+            for each in told.elsewhere[:most]
+        ],
+        elsewhere=len(told.elsewhere),
+        unplaced=dict(itertools.islice(unplaced.items(), most)),
+        without=len(unplaced),
+        notes=notes(told),
+    )
 
 
 def newly_unplaced(told: Difference) -> dict[str, str]:
@@ -61,7 +89,7 @@ def text(told: Difference) -> str:
         columns = [
             Column(["POD"], [each.pod for each in shown]),
             Column(["NOW"], [each.now or "-" for each in shown]),
-            Column(["THEN"], [each.then or without(each.pod, then) for each in shown]),
+            Column(["THEN"], [each.then or _without(each.pod, then) for each in shown]),
         ]
         paragraphs.append([*lines(columns), *_more(len(told.elsewhere))])
     else:
@@ -119,7 +147,7 @@ def _money(name: str, now: Money, then: Money, decimals: int) -> list[Figure]:
     return [_row(name, now.hourly, then.hourly, f"${{:,.{decimals}f}}")]
 
 
-def without(pod: str, then: State) -> str:
+def _without(pod: str, then: State) -> str:
     if pod in then.pools:
         return f"a new node of pool {then.pools[pod]}"
     return "no place" if pod in then.unplaced else "-"

@@ -11,7 +11,7 @@ from tradewind.savings.bill import Bill, Money
 from tradewind.savings.forecast import Forecast
 from tradewind.savings.maps import STEPS, svg, tiles
 from tradewind.savings.words import Words, monthly, some
-from tradewind.savings.workloads import Part, division
+from tradewind.savings.workloads import division
 
 STYLE = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
 _HASH = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
@@ -185,15 +185,12 @@ def _workloads(told: Forecast, words: Words) -> str:
     found = division(told, _TOP)
     if found is None or not told.now.nodes:
         return ""
-    whole = Part(name="the bill")
-    for part in found.parts:
-        whole.merge(part)
     rows = "".join(
         f'<tr><td>{escape(each.name)}</td><td class="money wide">{each.pods or ""}</td>'
         f'<td class="money">{words.amount(each.hourly)}</td>'
         f'<td class="money wide">{words.amount(each.estimated)}</td>'
         f'<td class="money">{words.amount(each.leaving)}</td></tr>'
-        for each in (*found.parts, whole)
+        for each in (*found.parts, found.whole)
     )
     return (
         "<section><h2>What costs most</h2>"

@@ -1,7 +1,7 @@
 """A forecast as text, Markdown and JSON."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from tradewind.explain.tables import Column, lines
@@ -9,8 +9,10 @@ from tradewind.planner.drains import DrainSet
 from tradewind.savings.bill import Money
 from tradewind.savings.forecast import Forecast
 from tradewind.savings.words import Words, some
+from tradewind.savings.workloads import Division, Part, division
 
 MAX_SETS = 20  # drain sets that a table names
+_TOP = 5  # workloads
 
 
 def text(told: Forecast) -> str:
@@ -28,6 +30,9 @@ def text(told: Forecast) -> str:
         paragraphs.append([bounds])
     if told.remains:
         paragraphs.append(["WHAT KEEPS THE REST", *(words.remains(each) for each in told.remains)])
+    workloads = division(told, _TOP)
+    if workloads is not None and told.now.nodes:
+        paragraphs.append([*lines([*_columns(words, workloads)])])
     paragraphs.append([*filter(None, [words.waiting(), words.risk()]), *words.sources()])
     return "\n\n".join("\n".join(each) for each in paragraphs)
 
@@ -47,6 +52,7 @@ def markdown(told: Forecast) -> str:
         ["What keeps the rest:", "", *(f"- {_escape(words.remains(each))}" for each in told.remains)]
         if told.remains
         else [],
+        _workload_table(words),
         [*filter(None, [words.waiting(), words.risk()]), *map(_escape, words.sources())],
     ]
     return "\n\n".join("\n".join(block) for block in blocks if any(block))
@@ -89,6 +95,7 @@ def as_data(told: Forecast) -> dict[str, Any]:
             "everyPodMoved": _rounded(told.bounds.all_moved),
             "unit": "nodes" if told.now.hourly is None else "dollars an hour",
         },
+        "workloads": _workload_data(told),
         "placements": dict(told.placed),
         "unplaced": dict(told.unplaced),
         "interruptionsAMonth": {
@@ -117,6 +124,48 @@ def _data(money: Money) -> dict[str, Any]:
 
 def _rounded(amount: float | None) -> float | None:
     return None if amount is None else round(amount, 6)
+
+
+def _columns(words: Words, found: Division) -> Iterable[Column]:
+    """A row a workload, the dearest first, and what nobody requests: together they are the bill."""
+
+    def amounts(head: str, of: Callable[[Part], float]) -> Column:
+        return Column([head], [words.amount(of(each)) for each in found.parts], right=True)
+
+    yield Column(["WHAT COSTS MOST"], [each.name for each in found.parts])
+    yield Column(["PODS"], [f"{each.pods:,}" if each.pods else "" for each in found.parts], right=True)
+    yield amounts("COST", lambda each: each.hourly)
+    if words.told.now.estimated:
+        yield amounts("ESTIMATED", lambda each: each.estimated)
+    yield amounts("ON NODES THAT CAN GO", lambda each: each.leaving)
+
+
+def _workload_table(words: Words) -> list[str]:
+    found = division(words.told, _TOP)
+    if found is None or not words.told.now.nodes:
+        return []
+    columns = [*_columns(words, found)]
+    heads = [head.lower() for each in columns for head in each.heading]
+    rule = "|".join("--:" if each.right else "---" for each in columns)
+    rows = zip(*(map(_escape, each.cells) for each in columns), strict=True)
+    return [f"| {' | '.join(heads)} |", f"|{rule}|", *(f"| {' | '.join(row)} |" for row in rows)]
+
+
+def _workload_data(told: Forecast) -> list[dict[str, Any]] | None:
+    """All of them; what nobody requests comes last."""
+    found = division(told)
+    if found is None:
+        return None
+    return [
+        {
+            "name": each.name,
+            "pods": each.pods,
+            "hourlyCost": _rounded(each.hourly),
+            "hourlyCostEstimated": _rounded(each.estimated),
+            "hourlyCostOnNodesThatGo": _rounded(each.leaving),
+        }
+        for each in found.parts
+    ]
 
 
 def price(words: Words, each: DrainSet) -> str:

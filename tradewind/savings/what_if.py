@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tradewind.cluster.objects import Node
 from tradewind.cluster.snapshot import Floats
+from tradewind.config.document import Document
 from tradewind.planner.worker import Worker
 from tradewind.runtime.assembly import Assembly
 from tradewind.runtime.source import CopiedSource
@@ -33,12 +34,14 @@ def as_it_is(parts: Assembly) -> Side:
     return _side(parts, parts)
 
 
-def as_it_would_be(parts: Assembly, changes: Changes, config: Path | None = None) -> Side:
-    """With another configuration prices are read anew, for it may have others; else they are those of now."""
+def as_it_would_be(parts: Assembly, changes: Changes, config: Path | Document | None = None) -> Side:
+    """With a configuration from a file prices are read anew, for it may have others; else they are of now."""
     name = f"{parts.name}, changed"
-    changed = Assembly(CopiedSource(name, changes.applied(parts.copied())), config or parts.config)
+    source = CopiedSource(name, changes.applied(parts.copied()))
+    changed = Assembly(source, config or parts.settings.document)
+    repriced = isinstance(config, Path)
     with changed.started():
-        if config:
+        if repriced:
             changed.feed.poll()
             changed.feed.offer()
         else:
@@ -46,12 +49,15 @@ def as_it_would_be(parts: Assembly, changes: Changes, config: Path | None = None
         snapshot = changed.cache.snapshot()
         if changes.tariffs:
             changed.cache.update_offers(snapshot.nodes.cluster.table.nodes, changes.retold(snapshot))
-        return _side(changed, changed if config else parts)
+        return _side(changed, changed if repriced else parts)
 
 
-def what_if(parts: Assembly, changes: Changes, worker: Worker, seconds: float) -> Difference:
+def what_if(
+    parts: Assembly, changes: Changes, worker: Worker, seconds: float, document: Document | None = None
+) -> Difference:
     """`seconds` for each of the two plans."""
-    return difference(as_it_is(parts), as_it_would_be(parts, changes), worker, seconds)
+    then = as_it_would_be(parts, changes, document)
+    return difference(as_it_is(parts), then, worker, seconds, anew=document is not None)
 
 
 def _offers_of_now(parts: Assembly, changed: Assembly) -> tuple[Sequence[Node], Floats]:

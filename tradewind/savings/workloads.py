@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tradewind.cluster.objects import Node, Pod
+from tradewind.explain.words import counted
 from tradewind.savings.bill import NodePrice
 from tradewind.savings.forecast import Forecast
 
@@ -51,9 +52,16 @@ class Division:
     def parts(self) -> Sequence[Part]:
         return [*self.top, *([self.others] if self.others.pods else []), self.idle]
 
+    @property
+    def whole(self) -> Part:
+        whole = Part(name="the bill")
+        for part in self.parts:
+            whole.merge(part)
+        return whole
 
-def division(told: Forecast, most: int) -> Division | None:
-    """None where no node has a price."""
+
+def division(told: Forecast, most: int | None = None) -> Division | None:
+    """With the `most` dearest one by one, else all; None where no node has a price."""
     if not told.bill.priced:
         return None
     going = {each.node for each in told.drains.sets} | set(told.drains.empty)
@@ -73,7 +81,8 @@ def division(told: Forecast, most: int) -> Division | None:
             part.add(price, share, going=node.name in going)
         idle.add(price, max(1.0 - math.fsum(shares), 0.0), going=node.name in going)
     ordered = sorted(of.values(), key=lambda each: (-each.hourly, each.name))
-    others = Part(name=f"{len(ordered) - most:,} others")
+    most = len(ordered) if most is None else most
+    others = Part(name=counted(len(ordered[most:]), "other"))
     for each in ordered[most:]:
         others.merge(each)
     return Division(top=ordered[:most], others=others, idle=idle)

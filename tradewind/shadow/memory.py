@@ -10,7 +10,7 @@ from tradewind.shadow.account import ShadowAccount, decode, encode
 
 NAME = "tradewind-shadow"
 
-_KEY = "account.json"
+KEY = "account.json"
 # A ConfigMap may hold a mebibyte in all.
 _MAX_BYTES = 512 * 1024
 
@@ -33,14 +33,14 @@ class ShadowMemory:
         if data is None:
             return None
         try:
-            return decode(data.get(_KEY, ""))
+            return decode(data.get(KEY, ""))
         except ValueError as error:
             _log.error("%s cannot be decoded and will be overwritten: %s", self._config_map, error)
             return None
 
     def write(self, account: ShadowAccount) -> KeepOutcome:
         try:
-            self._config_map.write({_KEY: encode(account, _MAX_BYTES)})
+            self._config_map.write({KEY: encode(account, _MAX_BYTES)})
         except ConflictError:
             return KeepOutcome.CONFLICT
         except ApiError as error:
