@@ -183,6 +183,21 @@ def test_one_pod_without_a_place_keeps_nobody_waiting_and_is_let_go_in_the_end(
 
 
 @pytest.mark.usefixtures("scheduling")
+def test_a_pod_that_may_preempt_others_is_not_held_while_there_is_no_room(
+    api: Api, add_nodes: AddNodes, held: str, start_planner: StartPlanner
+) -> None:
+    add_nodes(objects.node("n", cpu="4"))
+    start_planner({"planner": {"holdSeconds": 600}})
+    api.create(objects.pod("running", held, cpu="3", terminationGracePeriodSeconds=0))
+    outcomes.bound_nodes(api, held, 1)
+    api.create(objects.pod("equal", held, cpu="3"))
+    api.create(objects.pod("critical", held, cpu="3", priorityClassName="system-cluster-critical"))
+    assert outcomes.bound_node(api, held, "critical") == "n"
+    outcomes.event(api, held, "critical", "Ungated", containing="preemption")
+    assert gated(api, held) == ["equal"]
+
+
+@pytest.mark.usefixtures("scheduling")
 def test_when_the_leader_is_killed_the_other_goes_on(
     api: Api, add_nodes: AddNodes, held: str, start_planner: StartPlanner
 ) -> None:

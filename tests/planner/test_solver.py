@@ -48,6 +48,14 @@ def _answers(*requests: Any) -> list[Any]:
     return found
 
 
+def test_asking_for_the_end_of_an_answer_that_was_given_means_nothing() -> None:
+    problem = _problem()
+    request = ("optimise", problem, greedy(problem), 2.0, Options(0.0, math.inf, "auto"))
+    loaded, first, *outcomes, last = _answers("stop", request)
+    assert (loaded, first, last) == ("loaded", "ready", "done")
+    assert [each.engine for each in outcomes] == ["exact"]
+
+
 def test_each_request_is_acknowledged_and_ended() -> None:
     problem = _problem()
     floor = greedy(problem)

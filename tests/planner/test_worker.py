@@ -104,11 +104,10 @@ def test_the_solvers_are_loaded_once_their_process_has_said_so(worker: Worker) -
 def test_a_search_ends_when_there_was_enough_of_it_and_the_next_has_its_time(worker: Worker) -> None:
     problem = _long()
     floor = greedy(problem)
-    started = time.monotonic()
-    result = worker.solve(problem, floor, 300, idle=300, enough=lambda: True)
-    assert time.monotonic() - started < 120
+    result = worker.solve(problem, floor, 20, idle=20, enough=lambda: True)
     assert result.failure == ""
     assert sum(result.outcome.assignment.values()) == sum(floor.values())
+    assert "windows" not in result.outcome.engine, "what comes last in a search"
     again = worker.solve(_boreas_b(), {}, 20)
     assert sum(again.outcome.assignment.values()) == 20
 
