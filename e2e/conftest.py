@@ -107,6 +107,18 @@ def namespace(api: Api, add_nodes: AddNodes) -> Iterator[str]:
 
 
 @pytest.fixture
+def movable(api: Api, add_nodes: AddNodes) -> Iterator[str]:
+    """A namespace whose pods are held and may be moved, for one test."""
+    del add_nodes
+    name = fake.add_namespace(api, held=True)
+    with fake.existing(api, manifests.component_roles("moves")):
+        yield name
+    fake.remove_namespace(api, name)
+    records = f"/api/v1/namespaces/{manifests.NAMESPACE}/configmaps"
+    api.delete(records, fieldSelector="metadata.name=tradewind-moves")
+
+
+@pytest.fixture
 def start_scheduler(plane: ControlPlane) -> Iterator[StartScheduler]:
     """Starts kube-schedulers for one test."""
     started: list[Process] = []

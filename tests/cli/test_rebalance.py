@@ -45,7 +45,7 @@ def test_the_figures_are_those_of_savings(capsys: pytest.CaptureFixture[str]) ->
     for each in moves["emptied"]:
         assert each.pop("balance") > 0
         assert "not held" in each.pop("reason")
-    assert moves.pop("mode") == "off"
+    assert (moves.pop("mode"), moves.pop("safety")) == ("off", [])
     assert moves == savings
 
 
@@ -91,3 +91,36 @@ def test_without_prices_nodes_are_counted_and_nothing_pays(
     assert "2 nodes now, 1 with Tradewind: 1 node fewer" in said
     assert "$" not in said
     assert "no: its price is not known" in said
+
+
+def exposed(directory: Path) -> Path:
+    """A node with a termination notice, and a critical pod on the other spot node."""
+    spot = ("karpenter.sh/capacity-type", "spot")
+    nodes = [
+        node("going").label(*spot).taint("aws-node-termination-handler/spot-itn"),
+        node("spot").label(*spot),
+        node("durable"),
+    ]
+    return written(
+        directory, *nodes, web("a", "going"), web("b", "spot").priority(100_000), web("c", "durable")
+    )
+
+
+def test_what_would_be_safer_also_without_prices(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = exposed(tmp_path)
+    said = " ".join(told(path, capsys).split())
+    assert "default/a durable going has a termination notice yes" in said
+    assert "default/b durable it has a high priority, and spot is a spot node yes" in said
+    found = json.loads(told(path, capsys, "-o", "json"))["safety"]
+    assert [(each["cause"], each["node"], each["act"]) for each in found] == [
+        ("notice", "going", True),
+        ("critical", "spot", True),
+    ]
+
+
+def test_causes_that_are_not_served_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = tmp_path / "tradewind.yaml"
+    config.write_text(f"{_HEAD}planner: {{moves: {{mode: act, causes: [notice]}}}}\n")
+    said = told(exposed(tmp_path), capsys, "--config", str(config))
+    assert "no: planner.moves.causes has no critical" in said
+    assert "no: planner.moves.causes has no notice" not in said

@@ -79,7 +79,7 @@ KEPT = [
         web("a", "dear").field("spec", "volumes", value=[{"persistentVolumeClaim": {}}]), Keeper.CLAIM
     ),
     pytest.param(web("a", "dear").field("spec", "schedulerName", value="volcano"), Keeper.SCHEDULER),
-    pytest.param(web("a", "dear").annotation("tradewind.dev/gang", "g"), Keeper.TIED),
+    pytest.param(web("a", "dear").annotation("tradewind.dev/gang", "g"), Keeper.GANG),
     pytest.param(web("a", "dear").annotation("tradewind.dev/one-per-node", "perhaps"), Keeper.TIED),
 ]
 

@@ -20,4 +20,5 @@ def run(options: argparse.Namespace) -> None:
     parts, question, told = savings.answer(options)
     namespaces = question.snapshot.nodes.cluster.namespaces
     rules = Rules(parts.settings.planner.moves, namespaces, Ledger(), time.time())
-    print(_SHOWN[options.output](told, rules, stakes(question.snapshot, question.pods)))
+    at_stake = stakes(question.snapshot, question.pods)
+    print(_SHOWN[options.output](told, rules, at_stake, rebalance.safer(question)))

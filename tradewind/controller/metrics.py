@@ -34,11 +34,11 @@ class PlanMetrics:
         )
         self.move_sets = Counter(
             "tradewind_move_sets",
-            "Nodes that were to be emptied by moving their pods: done, or given up.",
-            ["outcome"],
+            "Sets of pods that were to be moved, by cause: done, or given up.",
+            ["outcome", "cause"],
             registry=registry,
         )
-        self.moving = Gauge("tradewind_moving", "1 while a node is being emptied.", registry=registry)
+        self.moving = Gauge("tradewind_moving", "1 while a set of pods is being moved.", registry=registry)
         self._advised = Gauge(
             "tradewind_move_savings_dollars_per_hour",
             "Hourly price of nodes that moving pods would empty, by whether the rules allow it now.",

@@ -1,4 +1,4 @@
-"""Moves that pay, live: once a second the leader goes on with a set, or looks for one."""
+"""Moves for money and safety, live: once a second the leader goes on with a set, or looks for one."""
 
 import logging
 import time
@@ -11,8 +11,10 @@ from tradewind.config.settings import Settings
 from tradewind.controller.metrics import PlanMetrics
 from tradewind.controller.move_hands import MoveHands
 from tradewind.planner.journal import Emptying
+from tradewind.planner.moves.causes import Cause, because
 from tradewind.planner.moves.drain import Drain, InFlight, Phase
-from tradewind.planner.moves.mover import Advice, Mover, World
+from tradewind.planner.moves.mover import Advice, Mover
+from tradewind.planner.moves.world import World
 
 _log = logging.getLogger(__name__)
 
@@ -61,7 +63,7 @@ class Moves:
             if self._settings.planner.moves.mode == "advise":
                 notes += [note for each in told.advice if not each.trouble for note in _advised(each)]
         if told.ended is not None:
-            self._metrics.move_sets.labels(told.ended.phase.value).inc()
+            self._metrics.move_sets.labels(told.ended.phase.value, told.ended.cause.value).inc()
             self._cache.notify()  # replacements may go anywhere now
             notes += _ended(told.ended)
         self._metrics.moving.set(self._mover.drain is not None)
@@ -77,28 +79,38 @@ class Moves:
 
 
 def _advised(each: Advice) -> Iterator[MoveNote]:
-    node, price = each.chosen.node, each.chosen.price
     for move in each.chosen.moves:
+        if each.cause is not Cause.MONEY:
+            why = because(each.cause, move.pod.node_name)
+            yield MoveNote(move.pod, "MoveAdvised", f"It would be safer on {move.target}: {why}")
+            continue
         text = (
-            f"Moved to {move.target}, with {len(each.chosen.moves) - 1} others, it would leave {node} empty"
+            f"Moved to {move.target}, with {len(each.chosen.moves) - 1} others, "
+            f"it would leave {each.chosen.node} empty"
         )
-        yield MoveNote(move.pod, "MoveAdvised", f"{text}: ${price:.4g}/h less")
+        yield MoveNote(move.pod, "MoveAdvised", f"{text}: ${each.chosen.price:.4g}/h less")
 
 
 def _ended(drain: Drain) -> Iterator[MoveNote]:
     if drain.phase is Phase.DONE:
-        _log.info("node %s is empty: %d pods were moved, $%.4g/h", drain.node, len(drain.moves), drain.price)
+        done = (drain.cause.value, len(drain.moves), drain.node, drain.price)
+        _log.info("moved for %s: %d pods of node %s, $%.4g/h", *done)
     else:
-        _log.info("emptying node %s was given up: %s", drain.node, drain.reason)
+        _log.info(
+            "moving pods of node %s for %s was given up: %s", drain.node, drain.cause.value, drain.reason
+        )
     for each in drain.moves:
+        why = because(drain.cause, each.pod.node_name)
         if each.placed:
-            text = f"Evicted, and replaced on {each.target}, to empty {drain.node}"
+            text = f"Evicted, and replaced on {each.target}: {why}"
             yield MoveNote(each.pod, "Moved", text)
         elif drain.reason:
-            yield MoveNote(each.pod, "MoveGivenUp", f"Emptying {drain.node} was given up: {drain.reason}")
+            yield MoveNote(each.pod, "MoveGivenUp", f"It is not moved although {why}: {drain.reason}")
 
 
 def _line(each: Advice) -> str:
     moves = ", ".join(f"{move.pod} to {move.target}" for move in each.chosen.moves)
     verdict = f" (not now: {each.trouble})" if each.trouble else ""
+    if each.cause is not Cause.MONEY:
+        return f"{each.cause}: leave {each.chosen.node} by moving {moves}{verdict}"
     return f"${each.chosen.price:.4g}/h: empty {each.chosen.node} by moving {moves}{verdict}"

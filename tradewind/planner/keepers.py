@@ -29,6 +29,7 @@ class Keeper(StrEnum):
     BUDGET = "disruption-budget"
     BARE = "no-controller"
     SCHEDULER = "other-scheduler"
+    GANG = "gang"
     TIED = "tied"
     FOLLOWED = "followed"
     JOB = "job"
@@ -51,7 +52,8 @@ SENTENCES: Mapping[Keeper, str] = {
     Keeper.BUDGET: "kept by PodDisruptionBudgets that allow no eviction",
     Keeper.BARE: "kept by pods without a controller, which nobody would start again",
     Keeper.SCHEDULER: "kept by pods of other schedulers",
-    Keeper.TIED: "kept by pods of gangs, or with placement hints that name other pods",
+    Keeper.GANG: "kept by pods of gangs",
+    Keeper.TIED: "kept by pods with placement hints that name other pods",
     Keeper.FOLLOWED: "kept by pods that others follow by pod affinity",
     Keeper.JOB: "kept by pods of Jobs, whose work would be lost",
     Keeper.LOCAL_STORAGE: "kept by pods with local storage",
@@ -108,7 +110,7 @@ class Keepers:
     @staticmethod
     def of_planned(pod: Pod) -> Keeper | None:
         """The same for one that is not on its node yet: its plan may change, unless it is one for several."""
-        return Keeper.TIED if _tied(pod) else None
+        return Keeper.GANG if pod.gang else Keeper.TIED if _tied(pod) else None
 
     def _reasons(self, pod: Pod) -> Iterator[Keeper]:
         found = [_BONDS[bond] for bond in pod.bonds if bond in _BONDS]
@@ -125,6 +127,8 @@ class Keepers:
             found.append(Keeper.SINGLE)
         if pod.scheduler_name not in self._limits.schedulers:
             found.append(Keeper.SCHEDULER)
+        if pod.gang:
+            found.append(Keeper.GANG)
         if _tied(pod):
             found.append(Keeper.TIED)
         if group_of(pod) in self._followed:
@@ -154,7 +158,7 @@ def _tied(pod: Pod) -> bool:
         own = hints.read(pod)
     except hints.HintError:
         return True
-    return bool(pod.gang or own.replaces or own.beside or own.xor.name or own.node)
+    return bool(own.replaces or own.beside or own.xor.name or own.node)
 
 
 def _followed(snapshot: Snapshot, placed: Iterable[Pod]) -> frozenset[object]:

@@ -10,6 +10,7 @@ from tradewind.cluster.objects import DEFAULT_SCHEDULER
 from tradewind.cluster.quantity import amount, parse_nanos
 from tradewind.cluster.wire import Taint
 from tradewind.errors import QuantityError
+from tradewind.planner.moves.causes import Cause
 from tradewind.planner.problem import Engine
 
 Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
@@ -128,11 +129,12 @@ class MoveWindow(_Settings):
 
 
 class MoveSettings(_Settings):
-    """Within which running pods are moved, so that nodes become empty."""
+    """Within which running pods are moved, for money or for safety."""
 
     mode: Literal["off", "advise", "act"] = Field(
         default="off", description="advise: say what would pay; act: evict, in held namespaces alone"
     )
+    causes: tuple[Cause, ...] = Field(default=tuple(Cause), description="for which pods are moved")
     every_seconds: Seconds = Field(default=60.0, description="between two looks at the cluster")
     budget: MoveBudget = MoveBudget()
     windows: tuple[MoveWindow, ...] = Field(default=(), description="in which pods are moved; none: always")

@@ -18,7 +18,8 @@ from tradewind.cluster.objects import Pod
 from tradewind.planner import gate
 from tradewind.planner.moves.drain import Drain, Phase
 from tradewind.planner.moves.ledger import HOUR_SECONDS, Ledger
-from tradewind.planner.moves.mover import Mover, Refusal, Round, World
+from tradewind.planner.moves.mover import Mover, Refusal, Round
+from tradewind.planner.moves.world import World
 from tradewind.planner.plan_annotation import PlanAnnotation
 from tradewind.planner.settings import PlannerSettings
 from tradewind.planner.terms import Group
@@ -60,8 +61,9 @@ class FakeCluster:
 
     # What a test does to it.
 
-    def add_node(self, name: str, price: float, taint: str = "") -> None:
+    def add_node(self, name: str, price: float, taint: str = "", *, spot: bool = False) -> None:
         built = node(name).price(price)
+        built = built.label("karpenter.sh/capacity-type", "spot") if spot else built
         self.cache.apply_node((built.taint(taint) if taint else built).build())
 
     def add_pod(self, owner: str, on: str, cpu: str = "1", age: float = 86_400, priority: int = 0) -> str:

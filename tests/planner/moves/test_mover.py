@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 from tests.planner.moves.fake_cluster import FakeCluster
 from tradewind.cluster.objects import Pod
+from tradewind.planner.moves.causes import Cause
 from tradewind.planner.moves.drain import Phase
+from tradewind.planner.moves.ledger import Ledger
 from tradewind.planner.plan_annotation import PlanAnnotation
 
 _QUICK = {
@@ -188,6 +190,51 @@ def test_what_cannot_be_recorded_does_not_happen() -> None:
     assert len(cluster.evicted) == 2
 
 
+# For safety.
+
+_NOTICE = "aws-node-termination-handler/spot-itn"
+
+
+def test_pods_leave_a_node_with_a_termination_notice_at_once_and_money_gives_way() -> None:
+    cluster = two_nodes(everySeconds=3600)
+    cluster.tick()
+    assert len(cluster.evicted) == 1  # to empty the dear node
+    cluster.add_pod("single", "cheap", cpu="100m", age=0)
+    cluster.add_node("cheap", 1, taint=_NOTICE, spot=True)
+    cluster.run(60)
+    assert cluster.ended[0].reason == "cheap has a termination notice, and goes first"
+    assert (cluster.ended[1].cause, cluster.ended[1].phase) == (Cause.NOTICE, Phase.DONE)
+    assert cluster.held() == []
+    recorded = cluster.load() or Ledger()
+    assert {each.cause for each in recorded.evictions} == {Cause.MONEY, Cause.NOTICE}
+    assert [str(pod) for pod in cluster.on("cheap") if pod.name.startswith("single")] == []
+    cluster.check()
+
+
+def test_a_notice_that_is_taken_back_ends_the_set() -> None:
+    cluster = two_nodes(causes=["notice"])
+    cluster.add_node("dear", 3, taint=_NOTICE, spot=True)
+    cluster.tick()
+    assert len(cluster.evicted) == 1
+    cluster.add_node("dear", 3)
+    cluster.run(5)
+    assert cluster.ended[0].reason == "cheap is no better place any more for shop/web1-2"
+    assert len(cluster.evicted) == 1
+    cluster.check()
+
+
+def test_a_critical_pod_goes_to_a_durable_node_and_stays_there() -> None:
+    cluster = FakeCluster(**_QUICK)
+    cluster.add_node("spot", 1, spot=True)
+    cluster.add_node("durable", 3)
+    cluster.add_pod("web", "spot", priority=100_000)
+    cluster.add_pod("web", "durable")
+    cluster.run(100)
+    assert [(drain.cause, drain.phase) for drain in cluster.ended] == [(Cause.CRITICAL, Phase.DONE)]
+    assert len(cluster.on("durable")) == 2
+    cluster.check()
+
+
 # Runaways.
 
 
@@ -285,8 +332,10 @@ def test_leaders_that_are_killed_all_the_time() -> None:
 
 
 _ACTS = st.sampled_from(
-    ["tick", "tick", "tick", "hour", "price", "taint", "kill", "pod", "gone", "close", "astray"]
+    ["tick", "tick", "tick", "hour", "price", "taint", "notice", "kill", "pod", "gone", "close", "astray"]
 )
+
+_TAINTS = {"taint": "x", "notice": _NOTICE}
 
 
 @settings(max_examples=50, deadline=None)
@@ -302,8 +351,8 @@ def test_whatever_happens_limits_hold_and_every_set_ends(
             cluster.tick(3000)
         elif act == "price":
             cluster.add_node(some, chance.uniform(0.1, 5))
-        elif act == "taint":
-            cluster.add_node(some, 1.0, taint="x")
+        elif act in _TAINTS:
+            cluster.add_node(some, 1.0, taint=_TAINTS[act])
         elif act == "kill":
             cluster.kill_leader()
         elif act == "pod":

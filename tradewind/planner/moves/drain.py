@@ -1,4 +1,4 @@
-"""One drain set on its way: chosen, dry run, reserved, evicting, placed, done; or given up, with the reason.
+"""One set of moves on its way: chosen, dry run, reserved, evicting, placed, done; or given up, with a reason.
 
 Pods leave one after the other: the next is evicted when the replacement of the last is on its target. What is
 not as expected ends the set; replacements are planned as any other pod then, so that nobody stays held.
@@ -15,6 +15,7 @@ from tradewind.cluster.objects import Pod
 from tradewind.planner import gate
 from tradewind.planner.drains import DrainSet, Move
 from tradewind.planner.keepers import belongs_to_node
+from tradewind.planner.moves.causes import Cause
 from tradewind.planner.moves.ledger import SKEW_SECONDS
 from tradewind.planner.selection import created_at
 
@@ -32,7 +33,7 @@ class Phase(StrEnum):
     RESERVED = "reserved"  # room on the targets counts as taken
     EVICTING = "evicting"
     PLACED = "placed"  # every replacement is on its target
-    DONE = "done"  # and the node is empty
+    DONE = "done"  # and the pods have left
     GIVEN_UP = "given-up"
 
     @property
@@ -55,8 +56,9 @@ class Moving(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Drain:
+    cause: Cause = Cause.MONEY
     node: str
-    price: float  # dollars an hour
+    price: float  # dollars an hour that it saves
     moves: tuple[Moving, ...]
     known: frozenset[str]  # UIDs of pods that were there before: none of them is a replacement
     until: float  # seconds since 1970; then it is given up, and its reservations end
@@ -69,11 +71,18 @@ class Drain:
         return {each.pod.uid: each.evicted_at for each in self.moves if each.evicted_at is not None}
 
 
-def begin(chosen: DrainSet, pods: Iterable[Pod], now: float, place_seconds: float) -> Drain:
+def begin(
+    chosen: DrainSet,
+    pods: Iterable[Pod],
+    now: float,
+    place_seconds: float,
+    cause: Cause = Cause.MONEY,
+) -> Drain:
     moves = tuple(Moving(move.pod, move.target) for move in chosen.moves)
     # A budget may let the next pod go only after the replacement of the last is ready.
     until = now + _START_SECONDS + 2 * place_seconds * len(moves)
     return Drain(
+        cause=cause,
         node=chosen.node,
         price=chosen.price,
         moves=moves,
@@ -190,7 +199,9 @@ def _emptied(drain: Drain, pods: Sequence[Pod], now: float) -> Drain:
 
 
 def others_on(drain: Drain, pods: Iterable[Pod]) -> list[Pod]:
-    """Pods on the node that are not of the set, nor what every node has."""
+    """Pods on a node that is to be empty which are not of the set, nor what every node has."""
+    if drain.cause is not Cause.MONEY:
+        return []
     own = {each.pod.uid for each in drain.moves}
     return [
         pod

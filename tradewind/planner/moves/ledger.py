@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from tradewind.cluster.objects import Pod
+from tradewind.planner.moves.causes import Cause
 from tradewind.planner.selection import created_at
 from tradewind.planner.settings import MoveBudget, MoveSettings
 
@@ -25,6 +26,7 @@ class Eviction(msgspec.Struct, frozen=True):
     namespace: str
     workload: str
     owner: str  # UID of the controller
+    cause: Cause = Cause.MONEY
 
 
 class Ledger(msgspec.Struct, frozen=True):
@@ -62,8 +64,8 @@ class Ledger(msgspec.Struct, frozen=True):
     def cooling_nodes(self, seconds: float, now: float) -> frozenset[str]:
         return frozenset(name for name, at in self.nodes.items() if now - at < seconds)
 
-    def begun(self, node: str, pods: Sequence[Pod], now: float) -> "Ledger":
-        booked = tuple(booking(pod, now) for pod in pods)
+    def begun(self, node: str, pods: Sequence[Pod], now: float, cause: Cause = Cause.MONEY) -> "Ledger":
+        booked = tuple(booking(pod, now, cause) for pod in pods)
         return msgspec.structs.replace(self, under_way=booked, node=node)
 
     def ended(self, node: str, evicted: Mapping[str, float], now: float) -> "Ledger":
@@ -90,5 +92,6 @@ class Ledger(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, evictions=evictions, nodes=nodes)
 
 
-def booking(pod: Pod, at: float) -> Eviction:
-    return Eviction(at, at, pod.uid, pod.namespace, pod.workload, pod.owner.uid if pod.owner else "")
+def booking(pod: Pod, at: float, cause: Cause = Cause.MONEY) -> Eviction:
+    owner = pod.owner.uid if pod.owner else ""
+    return Eviction(at, at, pod.uid, pod.namespace, pod.workload, owner, cause)

@@ -1,24 +1,25 @@
-"""Carries out what pays, one drain set at a time, through hands that reach the cluster.
+"""Carries out what pays or is safer, one set of moves at a time, through hands that reach the cluster.
 
 Nothing here knows an API server: a test gives it a cluster of its own, and time.
 """
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from tradewind.cluster.budgets import Budget
 from tradewind.cluster.objects import Pod
-from tradewind.cluster.snapshot import Snapshot
-from tradewind.planner import selection
 from tradewind.planner.batch import PolicyOf
-from tradewind.planner.drains import DrainSet, carried_out, drains
-from tradewind.planner.keepers import SENTENCES, Keepers
+from tradewind.planner.drains import DrainSet, drains
 from tradewind.planner.moves import drain as machine
+from tradewind.planner.moves import second_look
+from tradewind.planner.moves.causes import Cause
 from tradewind.planner.moves.crowding import Waiting
 from tradewind.planner.moves.drain import Drain, InFlight, Moving, Phase
 from tradewind.planner.moves.ledger import Ledger
+from tradewind.planner.moves.rescues import rescues
 from tradewind.planner.moves.rules import Rules, best_first, stakes
+from tradewind.planner.moves.world import World
 from tradewind.planner.plan_annotation import PlanAnnotation
 from tradewind.planner.settings import PlannerSettings
 
@@ -47,19 +48,12 @@ class Hands(Protocol):
     def release(self, pods: Collection[Pod]) -> None: ...  # of their reservations
 
 
-class World(NamedTuple):
-    """The cluster at one moment."""
-
-    snapshot: Snapshot
-    pods: Sequence[Pod]
-    now: float  # seconds since 1970
-
-
 class Advice(NamedTuple):
-    """A set that would empty a node."""
+    """A set that would be worth moving."""
 
     chosen: DrainSet
     trouble: str  # why it is not begun; empty where it may be
+    cause: Cause = Cause.MONEY
 
 
 @dataclass(frozen=True)
@@ -86,6 +80,7 @@ class Mover:
         self._ledger: Ledger | None = None
         self._unsaved = False
         self._next_look = 0.0
+        self._noticed = frozenset[str]()
         self.drain: Drain | None = None
 
     def forget(self) -> None:
@@ -102,6 +97,8 @@ class Mover:
             return Round()
         if not self._ready(world):
             return Round(trouble="the record of evictions cannot be read or written")
+        if Cause.NOTICE in settings.causes:
+            self._notice(world)
         if self.drain is not None:
             if settings.mode != "act":
                 self.drain = machine.given_up(self.drain, "planner.moves.mode is no longer act")
@@ -110,6 +107,16 @@ class Mover:
             return Round()
         self._next_look = world.now + settings.every_seconds
         return self._choose(world)
+
+    def _notice(self, world: World) -> None:
+        """A node that is about to go is looked at now, and money is not worth a wait."""
+        new = {pod.node_name for pod in world.pods} & (world.leaving() - self._noticed)
+        self._noticed = world.leaving()
+        if new:
+            self._next_look = world.now
+            if self.drain is not None and self.drain.cause is Cause.MONEY:
+                why = f"{min(new)} has a termination notice, and goes first"
+                self.drain = machine.given_up(self.drain, why)
 
     def _choose(self, world: World) -> Round:
         budgets = self._hands.budgets()
@@ -120,10 +127,10 @@ class Mover:
         if settings.mode != "act":
             return Round(advice)
         advice = self._beside_waiting(advice, world)
-        chosen = next((each.chosen for each in advice if not each.trouble), None)
-        if chosen is None:
+        begun = next((each for each in advice if not each.trouble), None)
+        if begun is None:
             return Round(advice)
-        self.drain = machine.begin(chosen, world.pods, world.now, settings.place_seconds)
+        self.drain = machine.begin(begun.chosen, world.pods, world.now, settings.place_seconds, begun.cause)
         return Round(advice, self._advance(world))
 
     def _ready(self, world: World) -> bool:
@@ -144,24 +151,31 @@ class Mover:
         return Rules(self._settings_of().moves, namespaces, self._ledger or Ledger(), world.now)
 
     def _advise(self, world: World, budgets: Sequence[Budget]) -> list[Advice]:
-        settings, rules = self._settings_of(), self._rules(world)
-        snapshot = _with_planned(world)
-        limits = rules.limits(settings.schedulers)
-        found = drains(snapshot, world.pods, self._policy_of, budgets, limits=limits, rent=settings.rent)
-        at_stake = stakes(snapshot, world.pods)
-        return [Advice(each, rules.trouble(each, at_stake)) for each in best_first(found, at_stake)]
+        """Those for safety first."""
+        settings, rules, planned = self._settings_of(), self._rules(world), world.as_planned()
+        at_stake = stakes(planned.snapshot, world.pods)
+        terms = rules.terms(planned.snapshot, world.pods, budgets, settings.schedulers)
+        found = [
+            Advice(each.chosen, rules.trouble(each.chosen, at_stake, each.cause), each.cause)
+            for each in rescues(planned.snapshot, planned.pods, self._policy_of, terms, rent=settings.rent)
+        ]
+        if Cause.MONEY in settings.moves.causes:
+            limits = rules.limits(settings.schedulers)
+            saving = drains(
+                planned.snapshot, world.pods, self._policy_of, budgets, limits=limits, rent=settings.rent
+            )
+            found += [Advice(each, rules.trouble(each, at_stake)) for each in best_first(saving, at_stake)]
+        return found
 
     def _beside_waiting(self, advice: Sequence[Advice], world: World) -> list[Advice]:
         """With the reason where a set takes the room of pods that wait; a second look asks again."""
-        waiting = self._waiting(world)
-        free = [each.chosen for each in advice if not each.trouble][:_TRIES]
-        crowding = {each.node: waiting.crowded_out(each.moves) for each in free}
-        return [each._replace(trouble=each.trouble or crowding.get(each.chosen.node, "")) for each in advice]
-
-    def _waiting(self, world: World) -> Waiting:
-        flying = {pod.uid: pod for pod in selection.in_flight(world.pods, world.now)}
-        pods = [flying.get(pod.uid, pod) for pod in world.pods]
-        return Waiting(_with_planned(world), pods, self._policy_of, rent=self._settings_of().rent)
+        planned = world.as_planned()
+        waiting = Waiting(planned.snapshot, planned.pods, self._policy_of, rent=self._settings_of().rent)
+        tried = [each for each in advice if not each.trouble][:_TRIES]
+        return [
+            each._replace(trouble=waiting.crowded_out(each.chosen.moves)) if each in tried else each
+            for each in advice
+        ]
 
     def _advance(self, world: World) -> Drain | None:
         """As far as it goes for now; the set, once it has ended."""
@@ -195,7 +209,9 @@ class Mover:
 
     def _reserve(self, drain: Drain, now: float) -> str:
         """Booked first: what is not in the record does not happen."""
-        booked = (self._ledger or Ledger()).begun(drain.node, [each.pod for each in drain.moves], now)
+        booked = (self._ledger or Ledger()).begun(
+            drain.node, [each.pod for each in drain.moves], now, drain.cause
+        )
         if not self._hands.save(booked):
             return "its evictions could not be recorded"
         self._ledger = booked
@@ -205,34 +221,7 @@ class Mover:
         return ""
 
     def _second_look(self, drain: Drain, world: World) -> str:
-        """What has changed since the set was chosen, so that it should not go on."""
-        left = machine.moves_left(drain)
-        there = {pod.uid: pod for pod in world.pods}
-        # Neither its own booking nor the room of its replacements is a reason against it.
-        rules = replace(self._rules(world), ledger=Ledger())
-        keepers = Keepers(world.snapshot, world.pods, (), rules.limits(self._settings_of().schedulers))
-        for move in left:
-            pod = there.get(move.pod.uid)
-            if pod is None or pod.deleting or pod.node_name != drain.node:
-                return f"{move.pod} is no longer on {drain.node}"
-            keeper = keepers.of_pod(pod)
-            if keeper is not None:
-                return f"{drain.node} is {SENTENCES[keeper]} ({pod})"
-        came = machine.others_on(drain, world.pods)
-        if came:
-            return f"{came[0]} came to {drain.node} meanwhile"
-        if carried_out(_with_planned(world), left, self._policy_of) is None:
-            return f"the pods of {drain.node} no longer fit on their targets"
-        crowding = self._waiting(world).crowded_out(left)
-        return crowding or ("" if drain.evicted else self._pays_not(drain, world, rules))
-
-    def _pays_not(self, drain: Drain, world: World, rules: Rules) -> str:
-        row = world.snapshot.row_of.get(drain.node)
-        if row is None:
-            return f"{drain.node} is gone"
-        price = float(world.snapshot.nodes.price[row])
-        again = DrainSet(drain.node, price, tuple(machine.moves_left(drain)))
-        return rules.trouble(again, stakes(world.snapshot, world.pods))
+        return second_look.trouble(drain, world, self._policy_of, self._rules(world), self._settings_of())
 
     def _evict(self, drain: Drain, each: Moving, world: World) -> Drain:
         trouble = self._second_look(drain, world)
@@ -258,8 +247,3 @@ class Mover:
         self._ledger = self._ledger.trimmed(self._settings_of().moves, now)
         self._unsaved = not self._hands.save(self._ledger)
         return ended
-
-
-def _with_planned(world: World) -> Snapshot:
-    """Pods that were sent to a node and are not there yet have its room."""
-    return world.snapshot.with_pods(selection.in_flight(world.pods, world.now))

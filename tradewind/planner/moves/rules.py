@@ -4,18 +4,25 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
+from tradewind.cluster.budgets import Budget
 from tradewind.cluster.objects import Namespace, Pod
 from tradewind.cluster.snapshot import Snapshot
 from tradewind.planner import gate
 from tradewind.planner.drains import Drains, DrainSet
-from tradewind.planner.keepers import Keeper, Limits, belongs_to_node
+from tradewind.planner.keepers import Keeper, Keepers, Limits, belongs_to_node
+from tradewind.planner.moves.causes import Cause
 from tradewind.planner.moves.ledger import Ledger
+from tradewind.planner.moves.rescues import Terms
 from tradewind.planner.selection import waited_seconds
 from tradewind.planner.settings import DAYS, MoveSettings, MoveWindow
+
+# What keeps pods on a node that stays: with a termination notice they lose it in any case.
+GOING_ANYWAY = frozenset({Keeper.SINGLE, Keeper.GANG})
 
 
 class Stakes(NamedTuple):
@@ -37,32 +44,52 @@ class Rules:
     ledger: Ledger
     now: float  # seconds since 1970
 
-    def limits(self, schedulers: Iterable[str]) -> Limits:
+    def limits(self, schedulers: Iterable[str], cause: Cause = Cause.MONEY) -> Limits:
+        """A node with a termination notice takes single replicas and gangs with it, and waits for nobody."""
+        noticed = cause is Cause.NOTICE
+        cooling = self.ledger.cooling_nodes(self.settings.node_cooldown_seconds, self.now)
         return Limits(
-            frozenset(Keeper(name) for name in self.settings.move),
+            frozenset(Keeper(name) for name in self.settings.move)
+            | (GOING_ANYWAY if noticed else frozenset()),
             frozenset(schedulers),
-            self.ledger.cooling_nodes(self.settings.node_cooldown_seconds, self.now),
-            self.keeper,
+            frozenset() if noticed else cooling,
+            partial(self.keeper, cause=cause),
         )
 
-    def keeper(self, pod: Pod) -> Keeper | None:
+    def keeper(self, pod: Pod, cause: Cause = Cause.MONEY) -> Keeper | None:
         """Why the pod stays although nothing else keeps it."""
         namespace = self.namespaces.get(pod.namespace)
         if namespace is None or not gate.holds(namespace.labels, pod.annotations):
             return Keeper.NOT_HELD
-        if pod.priority > self.settings.max_priority:
+        if cause is Cause.MONEY and pod.priority > self.settings.max_priority:
             return Keeper.CRITICAL
-        if waited_seconds(pod, self.now) < self.settings.min_age_seconds:
+        if cause is not Cause.NOTICE and waited_seconds(pod, self.now) < self.settings.min_age_seconds:
             return Keeper.YOUNG
         cooling = self.ledger.cooling(pod, self.settings.pod_cooldown_seconds, self.now)
         return Keeper.COOLING if cooling else None
 
-    def trouble(self, each: DrainSet, at_stake: Stakes) -> str:
+    def terms(
+        self, snapshot: Snapshot, pods: Sequence[Pod], budgets: Sequence[Budget], schedulers: Iterable[str]
+    ) -> Terms:
+        """Who may be moved for safety."""
+        limits = {cause: self.limits(schedulers, cause) for cause in Cause}
+        keepers = {cause: Keepers(snapshot, pods, budgets, limits[cause]) for cause in Cause}
+
+        def movable(cause: Cause, pod: Pod) -> bool:
+            return pod.node_name not in limits[cause].nodes and keepers[cause].of_pod(pod) is None
+
+        return Terms(
+            frozenset(self.settings.causes),
+            movable,
+            lambda wanted: not self.ledger.trouble(wanted, self.settings.budget, self.now),
+        )
+
+    def trouble(self, each: DrainSet, at_stake: Stakes, cause: Cause = Cause.MONEY) -> str:
         """Why the set is not begun now; empty where it may be."""
         pods = [move.pod for move in each.moves]
         return (
-            pays_not(each, at_stake, self.settings)
-            or closed(self.settings.windows, self.now)
+            (pays_not(each, at_stake, self.settings) if cause is Cause.MONEY else "")
+            or ("" if cause is Cause.NOTICE else closed(self.settings.windows, self.now))
             or self.ledger.trouble(pods, self.settings.budget, self.now)
         )
 
