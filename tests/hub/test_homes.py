@@ -155,7 +155,7 @@ class _FakeMap:
 
 def _mappers(two: _Two, found: _FakeMap) -> dict[str, PartitionMapper]:
     client: Any = found
-    return {name: PartitionMapper(view, client, NAMESPACE) for name, view in two.views.items()}
+    return {name: PartitionMapper(view, client, NAMESPACE, "tradewind") for name, view in two.views.items()}
 
 
 def _of_one(two: _Two) -> list[str]:

@@ -1,7 +1,8 @@
 """The homes of partitions: who is alive, what was moved, and the mapper that moves it.
 
-The map is one ConfigMap. The scheduler with the lowest name keeps it; two that believe they are that one meet
-at its version. Nobody needs it: without it every partition has the home that its name gives it.
+The map is one ConfigMap for each scheduler name. The scheduler with the lowest identity keeps it; two that
+believe they are that one meet at its version. Nobody needs it: without it every partition has the home that
+its name gives it.
 """
 
 import asyncio
@@ -16,8 +17,6 @@ from tradewind.fleet.partitions import Homes, Loads, evened
 from tradewind.hub.records import Binding
 from tradewind.kube.client import Client
 from tradewind.kube.config_map import ConfigMap
-
-NAME = "fleet-partitions"
 
 _log = logging.getLogger(__name__)
 _decoder = msgspec.json.Decoder(dict[str, str])
@@ -70,9 +69,9 @@ class HomeView:
 
 
 class PartitionMapper:
-    def __init__(self, view: HomeView, client: Client, namespace: str) -> None:
+    def __init__(self, view: HomeView, client: Client, namespace: str, scheduler_name: str) -> None:
         self._view = view
-        self._map = ConfigMap(client, namespace, NAME)
+        self._map = ConfigMap(client, namespace, f"{scheduler_name}-fleet-partitions")
 
     async def run(self) -> bool:
         """Follow the map, and even it where that is ours to do; whether homes have changed."""

@@ -36,6 +36,16 @@ class FleetMetrics:
         self.waiting = Gauge(
             "tradewind_fleet_waiting", "Bindings that wait for a decision.", registry=registry
         )
+        self.schedulers = Gauge(
+            "tradewind_fleet_schedulers",
+            "Schedulers of the fleet that are alive, this one too.",
+            registry=registry,
+        )
+        self.moved_partitions = Gauge(
+            "tradewind_fleet_moved_partitions",
+            "Partitions of requests that another scheduler has than their name says, because of its load.",
+            registry=registry,
+        )
         self.sites = Gauge(
             "tradewind_fleet_sites",
             "Sites, by state: usable, not ready, or without a summary that can be used.",

@@ -17,8 +17,6 @@ from tradewind.kube.client import Client
 from tradewind.kube.failures import decoded
 from tradewind.kube.leader import Leader
 
-PREFIX = "tradewind-fleet."
-
 _log = logging.getLogger(__name__)
 
 
@@ -45,7 +43,7 @@ _decoder = msgspec.json.Decoder(_Leases)
 
 
 class Presence:
-    """`on_change` is called in its thread when a scheduler has come or gone."""
+    """Among those of one scheduler name. `on_change` is called in its thread when one has come or gone."""
 
     def __init__(
         self,
@@ -53,15 +51,16 @@ class Presence:
         namespace: str,
         identity: str,
         *,
+        scheduler_name: str,
         seconds: float = 15.0,
         on_change: Callable[[], None] = lambda: None,
     ) -> None:
         self.identity = identity
         self.alive: frozenset[str] = frozenset({identity})
         retry = min(2.0, seconds / 5)
-        self._leader = Leader(
-            api, namespace, PREFIX + identity.lower(), identity, duration=seconds, retry=retry
-        )
+        self._prefix = f"{scheduler_name}-fleet."
+        lease = self._prefix + identity.lower()
+        self._leader = Leader(api, namespace, lease, identity, duration=seconds, retry=retry)
         self._client = Client(ApiClient(api.configuration))
         self._path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
         self._seconds, self._retry = seconds, retry
@@ -91,7 +90,7 @@ class Presence:
         alive = {self.identity}
         for lease in leases.items or ():
             name, holder = lease.metadata.name, lease.spec.holder_identity
-            if not name.startswith(PREFIX) or not holder:
+            if not name.startswith(self._prefix) or not holder:
                 continue
             version, since = self._seen.get(name, ("", now))
             if version != lease.metadata.resource_version:

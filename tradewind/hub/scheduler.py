@@ -121,6 +121,8 @@ class FleetScheduler:
         if count > self._usable:
             self._queue.wake_all()
         self._usable = count
+        self._metrics.schedulers.set(len(self._homes.homes.alive))
+        self._metrics.moved_partitions.set(len(self._homes.homes.moved))
         self._metrics.sites.labels("usable").set(count)
         self._metrics.sites.labels("not ready").set(int((~ready).sum()))
         self._metrics.sites.labels("no summary").set(int((ready & ~usable).sum()))

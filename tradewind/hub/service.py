@@ -67,6 +67,7 @@ class FleetService:
             self._api,
             options.namespace,
             identity.identity(),
+            scheduler_name=options.scheduler_name,
             seconds=options.lease_seconds,
             on_change=self._homes_moved,
         )
@@ -102,7 +103,9 @@ class FleetService:
                     homes=self._homes,
                 )
                 welcome = f"Tradewind schedules the fleet of {self._hub}\n  look  {server.url}/metrics"
-                mapper = PartitionMapper(self._homes, client, self._options.namespace)
+                mapper = PartitionMapper(
+                    self._homes, client, self._options.namespace, self._options.scheduler_name
+                )
                 await serve([server], self._background(scheduler, mapper), welcome)
                 await scheduler.close()
         finally:
