@@ -30,7 +30,7 @@ from tradewind.fleet.sites import Site
 from tradewind.fleet.summary import encode
 
 _BINDINGS = "/apis/work.karmada.io/v1alpha2/resourcebindings"
-_CLUSTERS = "/apis/cluster.karmada.io/v1alpha1/clusters"
+CLUSTERS = "/apis/cluster.karmada.io/v1alpha1/clusters"
 _MAPS = "/api/v1/namespaces/tradewind-system/configmaps"
 _SECONDS = 300.0
 _TENANTS = 10
@@ -43,14 +43,14 @@ _AGGREGATED = {
 
 def populate(api: Api, sites: Sequence[Site]) -> None:
     api.create(namespace("tradewind-system"))
-    made = api.concurrently("POST", ((_CLUSTERS, _cluster(site)) for site in sites))
-    status = ((f"{_CLUSTERS}/{each['metadata']['name']}/status", each | {"status": _status(site)})
+    made = api.concurrently("POST", ((CLUSTERS, cluster(site)) for site in sites))
+    written = ((f"{CLUSTERS}/{each['metadata']['name']}/status", each | {"status": status(site)})
               for each, site in zip(made, sites, strict=True))  # fmt: skip
-    api.concurrently("PUT", status)
+    api.concurrently("PUT", written)
     api.concurrently("POST", ((_MAPS, _config_map(site)) for site in sites))
 
 
-def _cluster(site: Site) -> Object:
+def cluster(site: Site) -> Object:
     return {
         "apiVersion": "cluster.karmada.io/v1alpha1",
         "kind": "Cluster",
@@ -59,23 +59,23 @@ def _cluster(site: Site) -> Object:
     }
 
 
-def _status(site: Site) -> Object:
+def status(site: Site) -> Object:
     """As Karmada's controller sums it up: all the stock scheduler has."""
     assert site.summary is not None
     total = dict(zip(site.summary.resources, site.summary.allocatable, strict=True))
     free = dict(zip(site.summary.resources, site.summary.free, strict=True))
     allocated = {name: total[name] - free[name] for name in total}
-    ready = {"type": "Ready", "status": "True", "reason": "ClusterReady", "message": ""}
+    ready = {"type": "Ready", "status": str(site.ready), "reason": "ClusterReady", "message": ""}
     return {
         "conditions": [{**ready, "lastTransitionTime": "2026-01-01T00:00:00Z"}],
         "apiEnablements": [
             {"groupVersion": "apps/v1", "resources": [{"name": "deployments", "kind": "Deployment"}]}
         ],
-        "resourceSummary": {"allocatable": _quantities(total), "allocated": _quantities(allocated)},
+        "resourceSummary": {"allocatable": quantities(total), "allocated": quantities(allocated)},
     }
 
 
-def _quantities(amounts: Mapping[str, int]) -> dict[str, str]:
+def quantities(amounts: Mapping[str, int]) -> dict[str, str]:
     return {name: f"{amount}m" if name == "cpu" else str(amount) for name, amount in amounts.items()}
 
 

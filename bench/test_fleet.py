@@ -47,3 +47,14 @@ def test_replicas_that_find_no_node_wait() -> None:
     assert fleet_money.tradewind("", {}).place(asked, sites) is None
     tally = Day(world, fleet_money.Contender("stock", fleet_money.aggregated)).run()
     assert (tally.core_hours, tally.asked) == (0, 2)
+
+
+def test_the_table_ends_with_the_bound(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["", "--sites", "10", "--requests", "5", "--hours", "0.5"])
+    fleet_money.main()
+    *_, last = capsys.readouterr().out.splitlines()
+    cells = last.split("|")
+    assert (cells[1].strip(), len(cells)) == ("lower bound", len(fleet_money.HEAD) + 2)
+    assert float(cells[2]) > 0
