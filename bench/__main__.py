@@ -174,7 +174,7 @@ def _percentages(text: str) -> list[int]:
 
 
 def _contenders(text: str) -> list[Contender]:
-    known = {contender.name: contender for contender in (*contenders.ALL, contenders.GUIDED)}
+    known = {contender.name: contender for contender in contenders.CHOICES}
     asked = text.split(",")
     if not known.keys() >= set(asked):
         raise argparse.ArgumentTypeError(f"choose from {', '.join(known)}")

@@ -79,12 +79,12 @@ def _extender(service: Tradewind) -> Extender:
 
 
 @contextmanager
-def _planned(plane: ControlPlane, *, guided: bool = False) -> Iterator[Extender]:
+def _planned(plane: ControlPlane, *, guided: bool | None = None) -> Iterator[Extender]:
     """The extender, and a planner that leads; both with their default settings.
 
-    With `guided` no pod is planned: the guide of the standing plan is all that comes from the planner.
+    Unless `guided` is None no pod is planned: all that comes from the planner is the guide, or nothing.
     """
-    settings: dict[str, Any] = {"planner": {"schedulers": []}} if guided else {}
+    settings = {} if guided is None else {"planner": {"schedulers": [], "standing": {"enabled": guided}}}
     with Workspace() as workspace:
         service = Tradewind(workspace, plane.kubeconfig)
         planner = Planner(workspace, plane.kubeconfig, lease_seconds=15.0, settings=settings)
@@ -103,7 +103,10 @@ ECHO = Contender(name="echo", running=lambda _plane: served_echo())
 GO = Contender(name="go", running=lambda _plane: served_go())
 TRADEWIND = Contender(name="tradewind", running=_tradewind)
 PLANNED = Contender(name="planned", running=_planned)
+UNGUIDED = Contender(name="unguided", running=partial(_planned, guided=False))
 GUIDED = Contender(name="guided", running=partial(_planned, guided=True))
 
 # Whose pods wait already when kube-scheduler starts; what is planned is measured by bench.burst.
 ALL = (PLAIN, ECHO, GO, TRADEWIND)
+# The guide against the same planner without it.
+CHOICES = (*ALL, UNGUIDED, GUIDED)
