@@ -1,6 +1,5 @@
 """What runs in the process of `tradewind.planner.standing.worker`: changes come in, guides go out."""
 
-import os
 import resource
 import sys
 from collections.abc import Collection
@@ -14,8 +13,6 @@ from tradewind.planner.standing.standing import Solved, StandingPlan
 # A fifth of it is for 12,500 nodes and 50,000 pods.
 # Without memory a solve fails, and another process begins.
 MAX_BYTES = 2**30
-# Nobody waits for it: whatever else runs on this node goes first.
-_NICENESS = 10
 
 
 class Solver:
@@ -35,7 +32,6 @@ class Solver:
 
 
 if __name__ == "__main__":
-    os.nice(_NICENESS)
     resource.setrlimit(resource.RLIMIT_DATA, (MAX_BYTES, MAX_BYTES))
     parent = Connection(int(sys.argv[1]))
     solver = Solver()
