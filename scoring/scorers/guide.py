@@ -4,10 +4,10 @@ from typing import ClassVar
 import numpy as np
 
 from scoring.rules import Scores, uniform
-from scoring.scorers.price import pod_cost
+from scoring.scorers.price import supply_cost
 from tradewind.cluster.guide import Columns, Guide, columns
 from tradewind.cluster.objects import Pod
-from tradewind.cluster.snapshot import Amounts, Nodes, Supply
+from tradewind.cluster.snapshot import Nodes, Supply, frozen
 from tradewind.cluster.table import NodeTable
 
 _NEUTRAL = 0.0
@@ -24,7 +24,8 @@ class GuideScore:
     need more. A quarter less if the plan can do without the node, and a quarter less while no pod is on it.
     Pods of a priority of `high` or more have only durable nodes to choose from: all others score 0.
 
-    Without a guide, or where all candidates are unknown to it and have no price, all nodes are equal.
+    A node of which nothing is known counts as the median. Without a guide, or where all candidates are such,
+    all nodes are equal.
     """
 
     name: ClassVar[str] = "guide"
@@ -36,42 +37,36 @@ class GuideScore:
         if guide is None or not len(nodes):
             return uniform(len(nodes), _NEUTRAL)
         told = nodes.cluster.table.derived(_columns, guide, tuple(nodes.resource_rows))
-        bids = _bids(pod, nodes, told)
-        if bids is None:
-            return uniform(len(nodes), _NEUTRAL)
-        scores = np.divide(float(bids.min()), bids, out=np.ones(len(nodes)), where=bids > 0)
+        bids, kept, places = nodes.of_supply(_terms, told, tuple(pod.requests.items()))
+        lowest = float(bids.min())
+        if np.isnan(lowest):
+            unknown = np.isnan(bids)
+            if unknown.all():
+                return uniform(len(nodes), _NEUTRAL)
+            bids = np.where(unknown, np.median(bids[~unknown]), bids)
+            lowest = float(bids.min())
+        scores = lowest / bids if lowest > 0 else np.where(bids > 0, 0.0, 1.0)
         free = nodes.free_of("pods")
-        empty = free >= nodes.of_supply(_places, told) if free is not None else np.False_
-        scores *= 1 - _PART * told.drain[nodes.rows] - _PART * empty
+        scores *= kept if free is None else kept - _PART * (free >= places)
         if pod.priority >= self.high:
             scores = np.where(nodes.durable, scores, 0.0)
         return scores
 
 
-def _bids(pod: Pod, nodes: Nodes, told: Columns) -> Scores | None:
-    """(N,) dollars an hour; a node of which nothing is known counts as the median; None if all are such."""
-    asked = tuple(
-        (row, amount) for name, row in nodes.resource_rows.items() if (amount := pod.requests.get(name))
-    )
-    bids: Scores = np.fmax(nodes.of_supply(_worth, told, asked), pod_cost(pod, nodes))
-    unknown = np.isnan(bids)
-    if not unknown.any():
-        return bids
-    return None if unknown.all() else np.where(unknown, np.median(bids[~unknown]), bids)
+def _terms(supply: Supply, told: Columns, requests: tuple[tuple[str, int], ...]) -> Scores:
+    """(3, N) all that depends on the nodes and what is asked alone, so that a pod costs few operations.
 
-
-def _worth(_supply: Supply, told: Columns, asked: tuple[tuple[int, int], ...]) -> Scores:
-    """(N,) of amounts of resources, by their rows."""
+    The bid in dollars an hour, NaN if nothing is known; what the role leaves of the score; how many places
+    for pods a node has that has only its own.
+    """
     worth: Scores = told.bids[0] * 0.0  # NaN for nodes that the guide does not know
-    for row, amount in asked:
-        worth += amount * told.bids[row]
-    return worth
-
-
-def _places(supply: Supply, told: Columns) -> Amounts:
-    """(N,) for pods on a node that has only its own."""
-    places: Amounts = supply.allocatable[supply.resource_rows["pods"]] - told.own_pods
-    return places
+    for name, amount in requests:
+        row = supply.resource_rows.get(name)
+        if row is not None:
+            worth += amount * told.bids[row]
+    row = supply.resource_rows.get("pods")
+    places = np.full(worth.size, np.inf) if row is None else supply.allocatable[row] - told.own_pods
+    return frozen(np.stack([np.fmax(worth, supply_cost(supply, requests)), 1 - _PART * told.drain, places]))
 
 
 def _columns(table: NodeTable, guide: Guide, resources: tuple[str, ...]) -> Columns:

@@ -72,10 +72,10 @@ def pod_cost(pod: Pod, nodes: Nodes) -> Scores:
     The share counts the pod itself as one of the node's pod places, so that a pod without requests costs
     something too.
     """
-    return nodes.of_supply(_cost, tuple(pod.requests.items()))
+    return nodes.of_supply(supply_cost, tuple(pod.requests.items()))
 
 
-def _cost(supply: Supply, requests: tuple[tuple[str, int], ...]) -> Scores:
+def supply_cost(supply: Supply, requests: tuple[tuple[str, int], ...]) -> Scores:
     share = np.zeros(supply.rows.size)
     for resource, request in requests:
         row = supply.resource_rows.get(resource)
