@@ -123,16 +123,43 @@ def test_orders_cannot_be_claimed_while_they_may_be_replaced(world: World) -> No
     promises = world.planning.promises
 
     async def claim() -> tuple[bool, bool]:
-        with promises.suspended() as free:
-            assert free.keys() == {order.pod.uid}
-            claiming = asyncio.create_task(promises.claim(order))
-            await asyncio.sleep(0.05)
-            early = claiming.done()
+        promises.suspend()
+        claiming = asyncio.create_task(promises.claim(order))
+        await asyncio.sleep(0.05)
+        early = claiming.done()
+        promises.resume()
         return early, await claiming
 
+    assert promises.unclaimed().keys() == {order.pod.uid}
     assert asyncio.run(claim()) == (False, True)
-    with promises.suspended() as free:
-        assert free == {}
+    assert promises.unclaimed() == {}
+
+
+def test_nothing_is_claimed_while_a_pod_has_no_place_and_anything_afterwards(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the greedy plan on, before the solvers are asked."""
+    suspended: list[bool] = []
+    promises = world.planning.promises
+    suspend, resume = promises.suspend, promises.resume
+
+    def noted(*, now: bool) -> None:
+        suspended.append(now)
+        (suspend if now else resume)()
+
+    def joint(*_: object) -> None:
+        suspended.append(True)
+
+    monkeypatch.setattr(promises, "suspend", lambda: noted(now=True))
+    monkeypatch.setattr(promises, "resume", lambda: noted(now=False))
+    world.add(held("x"))
+    first = world.decide()
+    assert suspended == [False], "it has a place"
+    monkeypatch.setattr(world.planning, "_joint", joint)
+    world.add(held("y", 2))
+    world.decide()
+    assert suspended == [False, True, True, False], "before the second plan is looked for"
+    assert claimed(world, *first.placed()) == [True]
 
 
 def test_what_was_promised_since_is_not_forgotten(world: World) -> None:

@@ -47,6 +47,10 @@ _RESOURCES = Resources()
 _log = logging.getLogger(__name__)
 
 
+def _nothing() -> None:
+    pass
+
+
 class _SolverBackoff:
     """Each time the solvers look in vain, they are skipped for twice as many plans."""
 
@@ -168,14 +172,13 @@ class Planning:
 
     def _plan(self, this: Round) -> Orders:
         started = time.monotonic()
-        result, moving = self._solve(this)
-        with self.promises.suspended() as unwritten:
-            again = self._replan(this, result, unwritten)
-            if again is not None:
-                this, result, moving = again
+        try:
+            this, result, moving = self._best(this)
             orders = orders_of(result, this, self._settings.policy_of)
             self.promises.make(orders.diverted, claimed=True)
             self.promises.make(order for wave in orders.waves for order in wave)
+        finally:
+            self.promises.resume()
         if not this.hurried:
             self._backoff.record(found=result.plan.engine != "greedy")
             self._patience.record(found=not result.plan.unplaced)
@@ -200,20 +203,32 @@ class Planning:
         self._unplaced = {} if this.more else orders.unplaced
         return orders
 
-    def _replan(
-        self, this: Round, first: PlanResult, unwritten: Mapping[str, Pod]
-    ) -> tuple[Round, PlanResult, int] | None:
-        """A plan with pods on their way to a node among those to choose, if that places more."""
-        joint = self._joint(this, unwritten) if self._fitting(this, first) else None
+    def _best(self, this: Round) -> tuple[Round, PlanResult, int]:
+        """The plan; or one with pods on their way to a node among those to choose, if that places more.
+
+        Nothing more is written as soon as it may come to that: what is bound is in the way for good.
+        """
+        revise = not self._revision.skips()
+        first, moving = self._solve(this, short=self.promises.suspend if revise else _nothing)
+        joint = self._joint(this) if self._fitting(this, first) else None
         if joint is None:
-            return None
-        if self._revision.skips():
+            return this, first, moving
+        if not revise:
             self._revision.record(found=False)
-            return None
-        result, moving = self._solve(joint)
-        found = _places_more(first, result, this, joint)
+            return this, first, moving
+        second, still_moving = self._solve(joint)
+        found = _places_more(first, second, this, joint)
         self._revision.record(found=found)
-        return (joint, result, moving) if found else None
+        if found:
+            return joint, second, still_moving
+        _log.info(
+            "%d pods have no place, and a plan for them and %d in flight, by %s, would leave %d: not taken",
+            len(first.plan.unplaced),
+            len(joint.chosen) - len(this.chosen),
+            second.plan.engine,
+            len(second.plan.unplaced),
+        )
+        return this, first, moving
 
     def _fitting(self, this: Round, result: PlanResult) -> bool:
         """Whether a node is large enough for one of those without a place, but for the pods in flight."""
@@ -221,7 +236,7 @@ class Planning:
         nodes = self._cache.snapshot().nodes if unplaced else None
         return nodes is not None and any(_RESOURCES.feasible(pod, nodes).any() for pod in unplaced)
 
-    def _joint(self, this: Round, unwritten: Mapping[str, Pod]) -> Round | None:
+    def _joint(self, this: Round) -> Round | None:
         """With the pods on their way that can still be sent elsewhere, if there are any."""
         settings, now = this.settings, time.time()
         unbound = self._cache.waiting()
@@ -233,7 +248,8 @@ class Planning:
             and pod.uid not in self.promises
             and pod.nominated in {"", in_flight[pod.uid].node_name}
         }
-        again = [_pinned(pod, this.moves) for pod in (*unwritten.values(), *flying.values())]
+        unwritten = self.promises.unclaimed().values()
+        again = [_pinned(pod, this.moves) for pod in (*unwritten, *flying.values())]
         if not again or len(again) + len(this.chosen) > settings.batch.max_pods:
             return None
         waited = {pod.uid: selection.waited_seconds(pod, now) for pod in again}
@@ -246,7 +262,7 @@ class Planning:
             flying={uid: in_flight[uid].node_name for uid in flying},
         )
 
-    def _solve(self, this: Round) -> tuple[PlanResult, int]:
+    def _solve(self, this: Round, short: Callable[[], None] = _nothing) -> tuple[PlanResult, int]:
         """The plan, and how many pods are in flight besides those it places."""
         snapshot, pods = self._cache.state()
         # Since they were chosen, some may have been bound.
@@ -264,6 +280,7 @@ class Planning:
             patience=0.0 if self._patience.skips() else settings.place_seconds,
             idle=_IDLE_SECONDS,
             enough=Newcomers(self._cache, this.seen, _WAIT_SECONDS_A_POD * len(chosen)).waited,
+            short=short,
             skip_solver_if_complete=this.hurried or self._backoff.skips(),
             favour=selection.favour(chosen, this.waited, settings.hold_seconds, settings.tenant_share),
             expires_at=float(round(this.now + settings.plan_seconds)),

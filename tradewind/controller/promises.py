@@ -5,9 +5,8 @@ place for nothing.
 """
 
 import asyncio
-import contextlib
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -60,16 +59,18 @@ class Promises:
                 if self._orders.get(order.pod.uid) is order:
                     self._drop(order.pod.uid)
 
-    @contextlib.contextmanager
-    def suspended(self) -> Iterator[Mapping[str, Pod]]:
-        """By UID, the pods whose orders nobody has claimed; meanwhile nobody can."""
+    def suspend(self) -> None:
+        """Nothing can be claimed until `resume`."""
         with self._lock:
             self._suspended = True
-            free = {uid: order.pod for uid, order in self._orders.items() if uid not in self._claimed}
-        try:
-            yield free
-        finally:
-            self._suspended = False
+
+    def resume(self) -> None:
+        self._suspended = False
+
+    def unclaimed(self) -> Mapping[str, Pod]:
+        """By UID, the pods whose orders nobody has claimed."""
+        with self._lock:
+            return {uid: order.pod for uid, order in self._orders.items() if uid not in self._claimed}
 
     async def claim(self, order: Order) -> bool:
         """Whether it still counts; it is the writer's from now on."""

@@ -45,6 +45,7 @@ def plan(
     patience: float = 0.0,
     idle: float = math.inf,
     enough: Callable[[], bool] = lambda: False,
+    short: Callable[[], None] = lambda: None,
     skip_solver_if_complete: bool = False,
     favour: Mapping[str, int] | None = None,
     expires_at: float = math.inf,
@@ -56,6 +57,7 @@ def plan(
 
     `patience` is for so many seconds more while a pod is without a place, `idle` and `enough` as
     `Worker.solve` says; with `skip_solver_if_complete` the worker is asked only if there is such a pod.
+    `short` is called before it is asked, if the greedy placement leaves a pod out.
     `favour` as `selection` says, by UID. `pools` are planned on for the pods that found no place, in as many
     seconds again. `rent` as `objective` says; 0: no more pods are to come. `engine` betters the greedy
     placement.
@@ -66,7 +68,10 @@ def plan(
         # Only now, as it divides classes, and the fewer there are the better are the plans.
         batch = make_batch(snapshot, pods, policy_of, favour, rent)
         baseline = greedy(batch.problem)
-    if skip_solver_if_complete and sum(baseline.values()) == batch.problem.pods:
+    complete = sum(baseline.values()) == batch.problem.pods
+    if not complete:
+        short()
+    elif skip_solver_if_complete:
         worker = None
     (assignment, found_by), failure = _solved(
         batch.problem, baseline, worker, seconds, patience, idle=idle, enough=enough, engine=engine
