@@ -73,7 +73,8 @@ class _Frame(NamedTuple):
             y = self._y(value)
             yield f'<path d="M{_LEFT:.0f} {y:.1f} H{WIDTH - _RIGHT:.0f}" class="grid"/>'
             at = f'x="{_LEFT - 8:.0f}" y="{y + 4:.1f}"'
-            yield f'<text {at} class="tick end value">{escape(unit(value))}</text>'
+            place = "value" if number == _LINES else "value between"  # where no line can cross it
+            yield f'<text {at} class="tick end {place}">{escape(unit(value))}</text>'
 
     def clock(self) -> Iterator[str]:
         form = "%d %b" if self.last - self.first > 2 * _DAY_SECONDS else "%H:%M"
