@@ -1,5 +1,7 @@
 """A fleet on real Karmada: two members with their own kube-schedulers, Tradewind as the hub's scheduler."""
 
+import itertools
+import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -14,6 +16,8 @@ from e2e.objects import Object
 from e2e.outcomes import NotSeenError
 from e2e.tradewind import Service
 from tradewind.cli.main import main
+from tradewind.fleet.partitions import home_of, partition_of
+from tradewind.fleet.placement import Placement
 from tradewind.fleet.summary import read_summary
 
 _SECONDS = 60.0
@@ -278,6 +282,73 @@ def test_prices_that_swap_move_it_after_a_while_and_nothing_is_missing_meanwhile
     finally:
         scheduler.configure({"fleet": _SETTINGS})
         _reprice(fleet, cheap=0.1, dear=0.45)
+
+
+def _at_home_with(scheduler: str, partition: str = "") -> Iterator[str]:
+    """Names of workloads: of that partition, or of one that is at home with the scheduler."""
+    alive = {"one", "two"}
+    for number in itertools.count():
+        key = f"default/{scheduler}-{number}-deployment"
+        found = partition_of(Placement(), {"cpu": 100, "memory": 64 * 2**20}, key)
+        if found == partition or (not partition and home_of(found, alive) == scheduler):
+            yield f"{scheduler}-{number}"
+
+
+def test_busy_partitions_move_to_an_idle_scheduler_and_its_death_loses_nothing(
+    fleet: Fleet, deploy: Callable[..., str]
+) -> None:
+    """All are at home with one; the mapper gives some to two, and one has them again when two is killed."""
+    one, two = (
+        Service(
+            fleet.hub.workspace,
+            "fleet",
+            f"fleet-{name}",
+            flags={
+                "--kubeconfig": fleet.hub.user_kubeconfig("tradewind-fleet"),
+                "--scheduler-name": "windmill",
+                "--lease-seconds": 4,
+            },
+            settings={"fleet": {"forwardGap": None}},
+            environment={"POD_NAME": name},
+        )
+        for name in ("one", "two")
+    )
+    names: list[str] = []
+
+    def deployed(count: int, source: Iterator[str]) -> None:
+        wanted = itertools.islice(source, count)
+        names.extend(deploy(name, 1, cpu="100m", scheduler="windmill") for name in wanted)
+
+    def placed(service: Service) -> float:
+        return service.metric("tradewind_fleet_decisions_total", outcome="placed")
+
+    try:
+        for service in (one, two):
+            service.wait_metric("tradewind_fleet_schedulers", 2, seconds=_SECONDS)
+        deployed(10, _at_home_with("one"))
+        for service in (one, two):
+            service.wait_metric("tradewind_fleet_moved_partitions", 1, seconds=_SECONDS)
+        partitions = fleet.hub.api.read(
+            "/api/v1/namespaces/tradewind-system/configmaps/windmill-fleet-partitions"
+        )
+        moved = json.loads(partitions["data"]["homes"])
+        assert set(moved.values()) == {"two"}
+        before = placed(two)
+        deployed(3, _at_home_with("moved", min(moved)))
+        _eventually(lambda: placed(two) >= before + 3, "they were not placed by their new home")
+        two.kill()
+        deployed(2, _at_home_with("left", min(moved)))
+        _eventually(lambda: all(map(_answered(fleet), names)), "some were lost")
+        _eventually(
+            lambda: all(sum(_running(fleet, name).values()) == 1 for name in names), "some do not run"
+        )
+    finally:
+        one.kill()
+        two.kill()
+
+
+def _answered(fleet: Fleet) -> Callable[[str], bool]:
+    return lambda name: sum(_clusters(fleet, name).values()) == 1 and _observed(fleet, name)
 
 
 def test_a_member_that_dies_loses_its_replicas_to_the_other(fleet: Fleet, deploy: Callable[..., str]) -> None:
