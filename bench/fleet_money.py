@@ -9,10 +9,11 @@ move freely.
 """
 
 import argparse
+import contextlib
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from ortools.linear_solver import pywraplp  # type: ignore[import-untyped]
@@ -27,6 +28,9 @@ from tradewind.fleet.moves import Moves, gain
 from tradewind.fleet.policy import DEFAULT_WEIGHTS, FILTERS, SitePolicy
 from tradewind.fleet.request import Request
 from tradewind.fleet.sites import Sites
+
+if TYPE_CHECKING:
+    from bench.fleet_stock import Stock
 
 Division = Mapping[str, int]
 _UNSERVED = 100.0  # dollars an hour for a replica that the bound leaves out: never, if it can be helped
@@ -234,6 +238,7 @@ def _add(
 
 
 def contenders() -> Iterator[Contender]:
+    """All that need nothing but this process."""
     yield tradewind("Tradewind", {})
     yield tradewind("Tradewind, moveGain 0.03", {}, follows=True)
     for name, weight in DEFAULT_WEIGHTS.items():
@@ -270,16 +275,29 @@ def main() -> None:
     parser.add_argument("--requests", type=int, default=2000)
     parser.add_argument("--hours", type=float, default=24.0)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--stock", action="store_true", help="a real Karmada scheduler beside its model")
     options = parser.parse_args()
     drawn = (options.sites, options.requests, options.hours, options.seed)
     print(f"| {' | '.join(HEAD)} |\n|{'---|' * len(HEAD)}")
-    for contender in contenders():
-        tally = Day(World.drawn(*drawn), contender).run()
-        print(f"| {' | '.join(row(contender.name, tally))} |", flush=True)
+    with contextlib.ExitStack() as cleanup:
+        chosen = contenders()
+        if options.stock:
+            stock = cleanup.enter_context(_stock())
+            few = (tradewind("Tradewind", {}), Contender("Karmada's Aggregated, modelled", aggregated))
+            chosen = iter((*few, Contender("Karmada's scheduler, Aggregated", stock.place)))
+        for contender in chosen:
+            tally = Day(World.drawn(*drawn), contender).run()
+            print(f"| {' | '.join(row(contender.name, tally))} |", flush=True)
     dollars, left_out = lower_bound(World.drawn(*drawn))
     print(
         f"| lower bound | {1000 * dollars:.1f} | {100 * left_out:.1f} % |{' |' * (len(HEAD) - 3)}", flush=True
     )
+
+
+def _stock() -> "Stock":
+    from bench.fleet_stock import Stock  # noqa: PLC0415  the others need no control plane
+
+    return Stock()
 
 
 if __name__ == "__main__":
