@@ -16,9 +16,11 @@ from e2e.objects import Object
 from e2e.outcomes import NotSeenError
 from e2e.tradewind import Service
 from tradewind.cli.main import main
+from tradewind.fleet.ledger import Promise, read_ledger
 from tradewind.fleet.partitions import home_of, partition_of
 from tradewind.fleet.placement import Placement
-from tradewind.fleet.summary import read_summary
+from tradewind.fleet.summary import Summary, read_summary
+from tradewind.hub.records import FLEET_LABEL
 
 _SECONDS = 60.0
 _MANIFESTS = Path(__file__).parents[1] / "manifests" / "fleet"
@@ -249,8 +251,12 @@ def _reprice(fleet: Fleet, **prices: float) -> None:
 
 def _published(fleet: Fleet, site: str) -> set[float | None]:
     """The prices that the hub has been told."""
+    return {kind.price for kind in _summary(fleet, site).kinds}
+
+
+def _summary(fleet: Fleet, site: str) -> Summary:
     note = fleet.hub.api.read(f"/api/v1/namespaces/tradewind-system/configmaps/site-{site}")
-    return {kind.price for kind in read_summary(note["data"]["summary"], site).kinds}
+    return read_summary(note["data"]["summary"], site)
 
 
 def test_prices_that_swap_move_it_after_a_while_and_nothing_is_missing_meanwhile(
@@ -294,12 +300,12 @@ def _at_home_with(scheduler: str, partition: str = "") -> Iterator[str]:
             yield f"{scheduler}-{number}"
 
 
-def test_busy_partitions_move_to_an_idle_scheduler_and_its_death_loses_nothing(
-    fleet: Fleet, deploy: Callable[..., str]
-) -> None:
-    """All are at home with one; the mapper gives some to two, and one has them again when two is killed."""
-    one, two = (
-        Service(
+@pytest.fixture
+def windmills(fleet: Fleet) -> Iterator[tuple[Service, Service]]:
+    """Two of another name, who live until what they took is free again: the next test needs the room."""
+
+    def start(name: str) -> Service:
+        return Service(
             fleet.hub.workspace,
             "fleet",
             f"fleet-{name}",
@@ -311,8 +317,37 @@ def test_busy_partitions_move_to_an_idle_scheduler_and_its_death_loses_nothing(
             settings={"fleet": {"forwardGap": None}},
             environment={"POD_NAME": name},
         )
-        for name in ("one", "two")
-    )
+
+    def summaries() -> Iterator[Summary]:
+        return (_summary(fleet, name) for name in fleet.members)
+
+    one, two = start("one"), start("two")
+    try:
+        yield one, two
+        _eventually(lambda: not _promises(fleet), "room stays promised to workloads that are gone")
+        _eventually(lambda: all(map(_is_empty, summaries())), "pods that are gone are still in a summary")
+    finally:
+        one.kill()
+        two.kill()
+
+
+def _is_empty(summary: Summary) -> bool:
+    return summary.free == summary.allocatable
+
+
+def _promises(fleet: Fleet) -> list[Promise]:
+    """Of all ledgers."""
+    ledgers = fleet.hub.api.read(
+        "/api/v1/namespaces/tradewind-system/configmaps", labelSelector=f"{FLEET_LABEL}=ledger"
+    )["items"]
+    return [each for ledger in ledgers for each in read_ledger(ledger["data"]["ledger"]).promises]
+
+
+def test_busy_partitions_move_to_an_idle_scheduler_and_its_death_loses_nothing(
+    fleet: Fleet, windmills: tuple[Service, Service], deploy: Callable[..., str]
+) -> None:
+    """All are at home with one; the mapper gives some to two, and one has them again when two is killed."""
+    one, two = windmills
     names: list[str] = []
 
     def deployed(count: int, source: Iterator[str]) -> None:
@@ -322,29 +357,23 @@ def test_busy_partitions_move_to_an_idle_scheduler_and_its_death_loses_nothing(
     def placed(service: Service) -> float:
         return service.metric("tradewind_fleet_decisions_total", outcome="placed")
 
-    try:
-        for service in (one, two):
-            service.wait_metric("tradewind_fleet_schedulers", 2, seconds=_SECONDS)
-        deployed(10, _at_home_with("one"))
-        for service in (one, two):
-            service.wait_metric("tradewind_fleet_moved_partitions", 1, seconds=_SECONDS)
-        partitions = fleet.hub.api.read(
-            "/api/v1/namespaces/tradewind-system/configmaps/windmill-fleet-partitions"
-        )
-        moved = json.loads(partitions["data"]["homes"])
-        assert set(moved.values()) == {"two"}
-        before = placed(two)
-        deployed(3, _at_home_with("moved", min(moved)))
-        _eventually(lambda: placed(two) >= before + 3, "they were not placed by their new home")
-        two.kill()
-        deployed(2, _at_home_with("left", min(moved)))
-        _eventually(lambda: all(map(_answered(fleet), names)), "some were lost")
-        _eventually(
-            lambda: all(sum(_running(fleet, name).values()) == 1 for name in names), "some do not run"
-        )
-    finally:
-        one.kill()
-        two.kill()
+    for service in (one, two):
+        service.wait_metric("tradewind_fleet_schedulers", 2, seconds=_SECONDS)
+    deployed(10, _at_home_with("one"))
+    for service in (one, two):
+        service.wait_metric("tradewind_fleet_moved_partitions", 1, seconds=_SECONDS)
+    partitions = fleet.hub.api.read(
+        "/api/v1/namespaces/tradewind-system/configmaps/windmill-fleet-partitions"
+    )
+    moved = json.loads(partitions["data"]["homes"])
+    assert set(moved.values()) == {"two"}
+    before = placed(two)
+    deployed(3, _at_home_with("moved", min(moved)))
+    _eventually(lambda: placed(two) >= before + 3, "they were not placed by their new home")
+    two.kill()
+    deployed(2, _at_home_with("left", min(moved)))
+    _eventually(lambda: all(map(_answered(fleet), names)), "some were lost")
+    _eventually(lambda: all(sum(_running(fleet, name).values()) == 1 for name in names), "some do not run")
 
 
 def _answered(fleet: Fleet) -> Callable[[str], bool]:
