@@ -7,6 +7,7 @@ import pytest
 from tests.builders import PodBuilder, offer_of, pod
 from tradewind.cluster.cache import Cache
 from tradewind.controller.owed_replicas import OwedReplicas
+from tradewind.controller.wanted_pods import WantedPods
 from tradewind.errors import ApiError
 from tradewind.kube.client import Client
 from tradewind.planner.gate import GATE
@@ -33,7 +34,7 @@ class World:
     def __init__(self, api: _Api) -> None:
         self.cache = Cache(offer_of)
         self.now = 0.0
-        self._owed = OwedReplicas(self.cache, api, lambda: self.now)
+        self._owed = OwedReplicas(self.cache, WantedPods(api), lambda: self.now)
 
     def create(self, count: int, owner: str = "web", kind: str = "ReplicaSet", *, held: bool = True) -> None:
         there = len(self.cache.all_pods())

@@ -1,6 +1,6 @@
 """When the whole cluster is solved anew, and what becomes of the guide."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,12 @@ class _Here(StandingWorker):
         self.needed: list[frozenset[str]] = []
         self.templates: Sequence[PoolTemplate] = ()
 
-    def solve(self, *arguments: Any, templates: Sequence[PoolTemplate] = ()) -> Solved | None:
+    def solve(
+        self,
+        *arguments: Any,
+        templates: Sequence[PoolTemplate] = (),
+        wanted: Mapping[str, int] | None = None,
+    ) -> Solved | None:
         snapshot, pods, policy_of, seconds, needed = arguments
         self.templates = templates
         self.solves += 1
@@ -45,7 +50,7 @@ class _Here(StandingWorker):
         if self.fails:
             raise SolverLostError(self.fails)
         plan = StandingPlan(seconds, Programme().solve, needed)
-        return plan.run(snapshot, pods, policy_of, self.now)
+        return plan.run(snapshot, pods, policy_of, self.now, wanted=wanted or {})
 
     now = 0.0
 
@@ -67,12 +72,23 @@ class _Leader:
         self.worker = _Here()
         publisher = GuidePublisher(self.maps.client(), "here", metrics, lambda: True)
         self.pools: Sequence[PoolTemplate] = ()
+        self.wanted: Mapping[str, int] = {}
         self.standing = Standing(
-            self.cache, self.settings, self.worker, publisher, metrics, pools=lambda: self.pools
+            self.cache,
+            self.settings,
+            self.worker,
+            publisher,
+            metrics,
+            pools=lambda: self.pools,
+            wanted=lambda _: self.wanted,
         )
 
     def monotonic(self) -> float:
         return self.now
+
+    def expected(self) -> dict[str, float | None]:
+        value = self.registry.get_sample_value
+        return {why: value("tradewind_standing_expected_pods", {"why": why}) for why in ("owed", "lately")}
 
     def solves_after(self, seconds: float) -> int:
         """How many more."""
@@ -105,6 +121,18 @@ def test_nodes_that_could_be_added_are_told_of(leader: _Leader) -> None:
     leader.pools = [PoolTemplate(name="x", resources={"cpu": 4}, price=0.5)]
     leader.solves_after(15)
     assert leader.worker.templates == leader.pools
+
+
+def test_pods_to_come_are_counted_by_why(leader: _Leader) -> None:
+    """Of 968 millicores, the middle of a step: one pod counts as one."""
+    leader.cache.apply_node(node("a").cpu("8").price(1.0).build())
+    for number in range(3):
+        leader.cache.apply_pod(
+            pod(f"p{number}").requests(cpu="968m").on("a").owner("ReplicaSet", "web", "uid-web").build()
+        )
+    leader.wanted = {"uid-web": 5}
+    leader.solves_after(0)
+    assert leader.expected() == {"owed": pytest.approx(2, rel=0.01), "lately": 0}
 
 
 def test_what_is_solved_is_published_and_counted(leader: _Leader) -> None:

@@ -16,6 +16,7 @@ from tradewind.cluster import hints
 from tradewind.cluster.cache import Cache
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.roster import GANG
+from tradewind.controller.wanted_pods import JOB, WantedPods
 from tradewind.errors import ApiError, NotFoundError
 from tradewind.kube.client import Client
 from tradewind.kube.failures import decoded
@@ -24,7 +25,6 @@ _POD_GROUPS = (
     "/apis/scheduling.k8s.io/v1alpha2/namespaces/{}/podgroups/{}",
     "/apis/scheduling.x-k8s.io/v1alpha1/namespaces/{}/podgroups/{}",
 )
-_JOB = "/apis/batch/v1/namespaces/{}/jobs/{}"
 # What nobody knew may be known later: a PodGroup is made after its pods, or an API comes.
 _AGAIN_SECONDS = 60.0
 _MAX_LOOKS = 20  # in one round
@@ -51,17 +51,7 @@ class _Group(msgspec.Struct, frozen=True):
     spec: _GroupSpec = _GroupSpec()
 
 
-class _JobSpec(msgspec.Struct, frozen=True, rename="camel"):
-    parallelism: int | None = None
-    completions: int | None = None
-
-
-class _Job(msgspec.Struct, frozen=True):
-    spec: _JobSpec = _JobSpec()
-
-
 _groups = msgspec.json.Decoder(_Group)
-_jobs = msgspec.json.Decoder(_Job)
 
 
 class _Name(NamedTuple):
@@ -73,6 +63,7 @@ class GangSizes:
     def __init__(self, cache: Cache, client: Client, clock: Callable[[], float] = time.monotonic) -> None:
         self._cache = cache
         self._client = client
+        self._reader = WantedPods(client)
         self._clock = clock
         self._looked: dict[_Name, float] = {}  # when
 
@@ -114,15 +105,10 @@ class GangSizes:
     def _of_jobs(self, members: Sequence[Pod]) -> int:
         """The pods that the Jobs of the members run at the same time."""
         jobs: Mapping[str, str] = {
-            pod.owner.name: pod.namespace for pod in members if pod.owner and pod.owner.kind == "Job"
+            pod.owner.name: pod.namespace for pod in members if pod.owner and pod.owner.kind == JOB
         }
-        size = 0
-        for job, namespace in jobs.items():
-            found = self._read(_JOB.format(namespace, job), _jobs)
-            if found is not None:
-                at_once = 1 if found.spec.parallelism is None else found.spec.parallelism
-                size += at_once if found.spec.completions is None else min(at_once, found.spec.completions)
-        return size
+        found = [self._reader.of(JOB, namespace, job) for job, namespace in jobs.items()]
+        return sum(each.at_once for each in found if each)
 
     def _read(self, path: str, decoder: msgspec.json.Decoder[_Read]) -> _Read | None:
         try:

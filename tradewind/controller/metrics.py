@@ -137,6 +137,12 @@ class StandingMetrics:
             "Pods for which the standing plan has no room, those to come included.",
             registry=registry,
         )
+        self._expected = Gauge(
+            "tradewind_standing_expected_pods",
+            "Pods to come, as the standing plan expects them: owed by controllers, there lately.",
+            ["why"],
+            registry=registry,
+        )
         self._new_nodes = Gauge(
             "tradewind_standing_new_nodes",
             "Nodes of pools that the standing plan would add, in parts.",
@@ -154,6 +160,8 @@ class StandingMetrics:
         for role, count in solved.guide.counts().items():
             self._nodes.labels(role).set(count)
         self._unplaced.set(float(solved.solution.unplaced.sum()))
+        self._expected.labels("owed").set(solved.owed)
+        self._expected.labels("lately").set(solved.expected)
         self._new_nodes.set(solved.new_nodes)
         self._arcs.labels("all").set(solved.solution.arcs)
         self._arcs.labels("rebuilt").set(solved.solution.rebuilt)

@@ -19,6 +19,7 @@ from tradewind.controller.batching import Collected, collect
 from tradewind.controller.company import Company
 from tradewind.controller.evictions import Evictions
 from tradewind.controller.floor_guard import FloorGuard
+from tradewind.controller.growing import Growing
 from tradewind.controller.guide_publisher import GuidePublisher
 from tradewind.controller.metrics import PlanMetrics, StandingMetrics
 from tradewind.controller.move_hands import MoveHands
@@ -30,6 +31,7 @@ from tradewind.controller.plan_writer import PlanWriter, WriteOutcome
 from tradewind.controller.planning import Planning
 from tradewind.controller.release import LEASE
 from tradewind.controller.standing import Standing
+from tradewind.controller.wanted_pods import WantedPods
 from tradewind.kube.client import Client
 from tradewind.kube.leader import Leader
 from tradewind.kube.writes import ApiWrites
@@ -90,7 +92,8 @@ class PlannerService:
         self._worker = Worker()
         client = Client(self._api)
         evictions = Evictions(client, self._metrics) if options.evict else None
-        self._owed = OwedReplicas(parts.cache, client)
+        self._wanted = WantedPods(client)
+        self._owed = OwedReplicas(parts.cache, self._wanted)
         self._company = Company(parts.cache, client, parts.settings, evictions)
         hands = MoveHands(client, parts.namespace, self._metrics, lambda: self._leader.leading)
         self._moves = Moves(parts.cache, parts.settings, hands, self._metrics)
@@ -195,7 +198,13 @@ class PlannerService:
             Client(self._api), parts.namespace, metrics, lambda: leader.leading, self._journal
         )
         standing = Standing(
-            parts.cache, parts.settings, StandingWorker(), publisher, metrics, pools=parts.pools
+            parts.cache,
+            parts.settings,
+            StandingWorker(),
+            publisher,
+            metrics,
+            pools=parts.pools,
+            wanted=Growing(self._wanted).wanted,
         )
         try:
             while True:

@@ -3,10 +3,11 @@
 import logging
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from tradewind.cluster.cache import Cache
+from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Supply
 from tradewind.config.settings import Settings
 from tradewind.controller.guide_publisher import GuidePublisher
@@ -45,14 +46,16 @@ class Standing:
         metrics: StandingMetrics,
         *,
         pools: Callable[[], Sequence[PoolTemplate]] = tuple,
+        wanted: Callable[[Sequence[Pod]], Mapping[str, int]] = lambda _: {},
     ) -> None:
-        """`pools` are nodes that could be added."""
+        """`pools` are nodes that could be added; `wanted` are pods, by the UID of their controller."""
         self._cache = cache
         self._settings = settings
         self._publisher = publisher
         self._metrics = metrics
         self._worker = worker
         self._pools = pools
+        self._wanted = wanted
         self._seen: _Seen | None = None
         self._started = -math.inf  # the newest solve, of time.monotonic
         self._took = 0.0
@@ -98,9 +101,15 @@ class Standing:
 
     def _solve(self, seconds: float) -> Solved | None:
         try:
-            policy_of = self._settings.policies.of
+            snapshot, pods = self._cache.state()
             solved = self._worker.solve(
-                *self._cache.state(), policy_of, seconds, self._needed or (), templates=self._pools()
+                snapshot,
+                pods,
+                self._settings.policies.of,
+                seconds,
+                self._needed or (),
+                templates=self._pools(),
+                wanted=self._wanted(pods),
             )
         except SolverLostError as error:
             self._failed(str(error))

@@ -38,5 +38,31 @@ def _replica(number: int) -> PodBuilder:
     ],
 )
 def test_owed(pods: list[PodBuilder], expected: dict[str, float]) -> None:
-    found = owed([each.build() for each in pods])
+    found = owed([each.build() for each in pods], {})
+    assert {uid.rpartition("/")[2]: count for uid, count in found.items()} == expected
+
+
+def _controlled(name: str, owner: str = "web") -> PodBuilder:
+    return pod(name).owner("ReplicaSet", owner, f"uid-{owner}")
+
+
+@pytest.mark.parametrize(
+    ("pods", "wanted", "expected"),
+    [
+        pytest.param(
+            [_controlled("a"), _controlled("b")], 5, {"a": 1.5, "b": 1.5}, id="two of five are there"
+        ),
+        pytest.param([_controlled("a"), _controlled("b")], 2, {}, id="all are there"),
+        pytest.param([_controlled("a"), _controlled("b")], 1, {}, id="it shrinks"),
+        pytest.param([_controlled("a"), _controlled("b").deleting()], 2, {"a": 1.0}, id="one ends"),
+        pytest.param([_controlled("a"), _controlled("b").phase("Failed")], 3, {"a": 2.0}, id="one has ended"),
+        pytest.param([_controlled("a"), _controlled("b", "other")], 3, {"a": 2.0}, id="each has its own"),
+        pytest.param([_controlled("a").phase("Succeeded")], 2, {}, id="nobody is left to be like"),
+        pytest.param([_controlled("a").annotation(_GANG, "g")], 2, {}, id="a gang says it itself"),
+    ],
+)
+def test_owed_by_what_the_controller_wants(
+    pods: list[PodBuilder], wanted: int, expected: dict[str, float]
+) -> None:
+    found = owed([each.build() for each in pods], {"uid-web": wanted, "uid-gone": 9})
     assert {uid.rpartition("/")[2]: count for uid, count in found.items()} == expected

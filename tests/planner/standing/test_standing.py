@@ -41,9 +41,13 @@ class _Run:
         return self.programme.solve(network, seconds)
 
     def solved(
-        self, now: float = 0.0, pools: Mapping[str, int] | None = None, policy_of: PolicyOf = policy_of
+        self,
+        now: float = 0.0,
+        pools: Mapping[str, int] | None = None,
+        policy_of: PolicyOf = policy_of,
+        wanted: Mapping[str, int] | None = None,
     ) -> Solved:
-        found = self.plan.run(*self.cache.state(), policy_of, now, pools or {})
+        found = self.plan.run(*self.cache.state(), policy_of, now, pools or {}, wanted=wanted or {})
         assert found is not None
         return found
 
@@ -55,7 +59,7 @@ def _roles(guide: Guide) -> dict[str, Role]:
 def test_the_cheaper_nodes_are_needed_and_the_rest_drained() -> None:
     """Six pods, four a node: one and a half of the cheap nodes."""
     run = _Run([_node(f"cheap{i}", 1.0) for i in range(3)] + [_node("dear", 2.0)], _pods(6))
-    guide, solution, _ = run.solved()
+    guide, solution, *_ = run.solved()
     assert sum(solution.opened) == pytest.approx(1.5, abs=0.01)
     roles = _roles(guide)
     assert [roles[name] for name in ("cheap0", "cheap1", "cheap2", "dear")] == [
@@ -83,7 +87,7 @@ def test_a_bid_is_what_room_saves() -> None:
 
 def test_pods_of_high_priority_are_on_durable_nodes_and_others_leave_them_room() -> None:
     nodes = [_node(f"spot{i}", 1.0, spot=True) for i in range(2)] + [_node("durable", 3.0)]
-    guide, solution, _ = _Run(nodes, [*_pods(4, "plain"), *_pods(2, "critical", priority=100_000)]).solved()
+    guide, solution, *_ = _Run(nodes, [*_pods(4, "plain"), *_pods(2, "critical", priority=100_000)]).solved()
     kinds = {name: kind for kind in guide.kinds for names in kind.roles.values() for name in names}
     assert list(kinds["durable"].targets) == [f"default/100000/{_CPU}cpu"]
     assert list(kinds["spot0"].targets) == [f"default/0/{_CPU}cpu"]
@@ -143,7 +147,7 @@ def test_a_daemon_set_is_no_demand_and_takes_its_room() -> None:
     daemons = [
         pod(f"d{i}").requests(cpu=f"{_CPU}m").on(f"n{i}").owner("DaemonSet", "agent", "1") for i in range(2)
     ]
-    guide, solution, _ = _Run([_node(f"n{i}", 1.0) for i in range(2)], [*daemons, *_pods(3)]).solved()
+    guide, solution, *_ = _Run([_node(f"n{i}", 1.0) for i in range(2)], [*daemons, *_pods(3)]).solved()
     assert solution.opened.sum() == pytest.approx(1.0, rel=0.01)  # three places a node
     assert {kind.own_pods for kind in guide.kinds} == {1}
 
@@ -238,6 +242,18 @@ def test_what_is_owed_is_planned_for() -> None:
     gang[0] = gang[0].annotation("tradewind.dev/gang-min", "5")
     found = _Run([_node("a", 1.0), _node("b", 1.0)], gang).solved()
     assert found.solution.opened.sum() == pytest.approx(1.25, abs=0.01)
+
+
+def test_what_a_replica_set_owes_is_planned_for() -> None:
+    """Two of seven are there: five more, and so all of a node of four places and three of another."""
+    replicas = [each.owner("ReplicaSet", "web", "uid-web") for each in _pods(2, on="a")]
+    run = _Run([_node("a", 1.0), _node("b", 1.0), _node("c", 1.0)], replicas)
+    found = run.solved(wanted={"uid-web": 7})
+    assert found.solution.opened.sum() == pytest.approx(1.75, abs=0.01)
+    assert found.owed == pytest.approx(5, rel=0.01)
+    assert found.expected == 0
+    assert _roles(found.guide) == {"a": Role.FILL, "b": Role.KEEP, "c": Role.DRAIN}
+    assert run.solved(1.0).owed == 0, "what was not created is not remembered"
 
 
 def test_what_is_owed_and_was_there_lately_counts_once() -> None:

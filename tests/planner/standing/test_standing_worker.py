@@ -45,6 +45,15 @@ def test_the_process_follows_the_cluster(worker: StandingWorker) -> None:
     assert worker.pid == pid
 
 
+def test_the_process_knows_what_is_owed(worker: StandingWorker) -> None:
+    """One pod of a core is there, six are wanted: more than a node of four cores."""
+    one = pod("p").requests(cpu="1").on("b").owner("ReplicaSet", "web", "uid-web")
+    cache = filled([node(name).cpu("4").price(1.0) for name in "abc"], [one])
+    found = worker.solve(*cache.state(), policy_of, 10.0, wanted={"uid-web": 6})
+    assert found is not None
+    assert found.guide.counts() == {Role.FILL: 1, Role.KEEP: 1, Role.DRAIN: 1}
+
+
 def test_a_lost_process_is_replaced_and_told_everything(worker: StandingWorker) -> None:
     cache = _cluster()
     first = _solved(worker, cache)

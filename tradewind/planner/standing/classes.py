@@ -8,6 +8,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 import msgspec
 
@@ -22,6 +23,7 @@ NODES_OWN = frozenset({"DaemonSet", "Node"})
 # Of the logarithm of a request; within a step requests differ by a quarter, and in the mean by nothing.
 _STEP = 0.25
 _IN_STEPS = frozenset({"cpu", "memory", "ephemeral-storage"})
+NOTHING: Mapping[str, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,9 +75,16 @@ class Census:
         self._counted_at: float | None = None
 
     def take(
-        self, pods: Sequence[Pod], policy_of: Callable[[Pod], Policy], now: float
+        self,
+        pods: Sequence[Pod],
+        policy_of: Callable[[Pod], Policy],
+        now: float,
+        wanted: Mapping[str, int] = NOTHING,
     ) -> Mapping[StandingClass, Demand]:
-        """`now` in seconds of any clock that does not jump. Pods of the nodes' own are left out."""
+        """`now` in seconds of any clock that does not jump. Pods of the nodes' own are left out.
+
+        `wanted` are the pods that controllers want at the same time, by their UID, where that is known.
+        """
         found: dict[Hashable, Demand] = defaultdict(Demand)
         seen: dict[str, tuple[Pod, Hashable, float]] = {}
         for pod in pods:
@@ -90,7 +99,7 @@ class Census:
             else:
                 found[known[1]].waiting += known[2]
         self._seen = seen
-        for uid, count in owed(pods).items():
+        for uid, count in owed(pods, wanted).items():
             _, key, weight = seen[uid]
             found[key].owed += count * weight
         self._expect(found, now)

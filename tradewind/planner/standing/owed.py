@@ -1,7 +1,6 @@
-"""Pods that controllers still owe, as far as the pods that are there tell of them.
+"""Pods that controllers still owe, and that are like those of theirs that are there.
 
-A gang says how many it is to be, and the pods of a StatefulSet are numbered. What else a controller owes is
-known to nobody here: it may not be read, and is mostly created before the next solve.
+A gang says how many it is to be, and the pods of a StatefulSet are numbered. What others want was read.
 """
 
 from collections import defaultdict
@@ -11,10 +10,14 @@ from scoring.gangs import gang_size
 from tradewind.cluster.objects import Pod
 
 
-def owed(pods: Iterable[Pod]) -> Mapping[str, float]:
-    """UIDs of pods to how many more are to come that are like this one."""
+def owed(pods: Iterable[Pod], wanted: Mapping[str, int]) -> Mapping[str, float]:
+    """UIDs of pods to how many more are to come that are like this one.
+
+    `wanted` are pods at the same time, by the UID of their controller.
+    """
     gangs: dict[tuple[str, str], list[Pod]] = defaultdict(list)
     stateful: dict[str, list[Pod]] = defaultdict(list)
+    controlled: dict[str, list[Pod]] = defaultdict(list)
     for pod in pods:
         if pod.deleting:
             continue
@@ -22,8 +25,11 @@ def owed(pods: Iterable[Pod]) -> Mapping[str, float]:
             gangs[pod.namespace, pod.gang].append(pod)
         elif pod.owner is not None and pod.owner.kind == "StatefulSet":
             stateful[pod.workload].append(pod)
+        elif pod.owner is not None and pod.owner.uid in wanted and not pod.finished:
+            controlled[pod.owner.uid].append(pod)
     missing = [(members, gang_size(members) - len(members)) for members in gangs.values()]
     missing += [(replicas, _gaps(replicas)) for replicas in stateful.values()]
+    missing += [(there, wanted[uid] - len(there)) for uid, there in controlled.items()]
     return dict(_shared(missing))
 
 

@@ -2,7 +2,7 @@
 
 import resource
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from multiprocessing.connection import Connection
 
 from tradewind.planner import solver_process
@@ -22,13 +22,20 @@ class Solver:
         self._plan: StandingPlan | None = None
         self._seconds = 0.0
 
-    def solve(self, changes: Changes, seconds: float, needed: Collection[str], now: float) -> Solved | None:
-        """`needed` are nodes of a guide from before this process was."""
+    def solve(
+        self,
+        changes: Changes,
+        seconds: float,
+        needed: Collection[str],
+        now: float,
+        wanted: Mapping[str, int],
+    ) -> Solved | None:
+        """`needed` are nodes of a guide from before this process was; `wanted` pods, by their controllers."""
         snapshot, pods, policy_of, pools = self._listener.hear(changes)
         if self._plan is None or self._seconds != seconds:
             self._plan = StandingPlan(seconds, self._programme.solve, needed)
             self._seconds = seconds
-        return self._plan.run(snapshot, pods, policy_of, now, pools)
+        return self._plan.run(snapshot, pods, policy_of, now, pools, wanted=wanted)
 
 
 if __name__ == "__main__":

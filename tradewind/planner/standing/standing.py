@@ -1,14 +1,13 @@
 """One look at the whole cluster after the other: what is there becomes a network, its solution a guide."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 from scoring.policy import Policy
 from tradewind.cluster.guide import Guide
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Snapshot
-from tradewind.planner.standing.classes import Census
+from tradewind.planner.standing.classes import NOTHING, Census
 from tradewind.planner.standing.guidance import Guidance
 from tradewind.planner.standing.kinds import node_kinds
 from tradewind.planner.standing.network import Network, Solution, make_network
@@ -19,7 +18,6 @@ _DISCOUNT = 0.3
 _HALF_LIFE = 2.0
 # A guide outlives so many solves that bring no other.
 LIVES = 3
-NO_POOLS: Mapping[str, int] = MappingProxyType({})
 
 
 class Solver(Protocol):
@@ -30,6 +28,8 @@ class Solved(NamedTuple):
     guide: Guide
     solution: Solution
     new_nodes: float  # of pools, in parts
+    owed: float = 0.0  # pods to come, by their controllers
+    expected: float = 0.0  # pods to come, because they were there lately
 
 
 class StandingPlan:
@@ -48,14 +48,17 @@ class StandingPlan:
         pods: Sequence[Pod],
         policy_of: Callable[[Pod], Policy],
         now: float,
-        pools: Mapping[str, int] = NO_POOLS,
+        pools: Mapping[str, int] = NOTHING,
+        *,
+        wanted: Mapping[str, int] = NOTHING,
     ) -> Solved | None:
         """None without nodes, or where the solver has no answer in time; `now` since 1970.
 
-        `pools` are nodes of the snapshot that do not exist, by name, and how many of each could be added.
+        `pools` are nodes of the snapshot that do not exist, by name, and how many of each could be added;
+        `wanted` are pods by the UID of their controller.
         """
         nodes = snapshot.nodes
-        demands = self._census.take(pods, policy_of, now)
+        demands = self._census.take(pods, policy_of, now, wanted)
         if len(nodes) <= len(pools):
             return None
         kinds = node_kinds(nodes, pods, demands, pools)
@@ -65,4 +68,10 @@ class StandingPlan:
             return None
         guide = self._guidance.guide(nodes, kinds, demands, solution, now=now, seconds=LIVES * self._seconds)
         added = sum(solution.opened[at] for at, kind in enumerate(kinds) if kind.new)
-        return Solved(guide, solution, float(added))
+        return Solved(
+            guide,
+            solution,
+            float(added),
+            owed=sum(each.owed for each in demands.values()),
+            expected=sum(each.expected for each in demands.values()),
+        )

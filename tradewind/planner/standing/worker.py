@@ -1,13 +1,14 @@
 """The standing plan's own process, which knows the cluster: told of changes only, it delays no batch."""
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Snapshot
 from tradewind.planner.settings import PoolTemplate
 from tradewind.planner.solver_process import SolverLostError, SolverProcess
 from tradewind.planner.standing.changes import PolicyOf, Told
+from tradewind.planner.standing.classes import NOTHING
 from tradewind.planner.standing.standing import Solved
 
 # Beyond the time of the solver itself: a whole cluster is read, and made a network.
@@ -34,12 +35,13 @@ class StandingWorker(SolverProcess):
         needed: Collection[str] = (),
         *,
         templates: Sequence[PoolTemplate] = (),
+        wanted: Mapping[str, int] = NOTHING,
     ) -> Solved | None:
         """None without nodes, or if it took too long; raise SolverLostError where the process fails."""
         try:
             self.start()
             changes = self._told.changes(snapshot, pods, policy_of, templates)
-            connection = self.ask(changes, seconds, needed, time.time())
+            connection = self.ask(changes, seconds, needed, time.time(), dict(wanted))
             deadline = time.monotonic() + seconds + _GRACE_SECONDS
             solved: Solved | None = self.receive(connection, deadline)
             self.receive(connection, deadline)

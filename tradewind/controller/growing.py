@@ -1,0 +1,80 @@
+"""Which workloads are still growing: the standing plan has room for the pods that they are to get.
+
+Only ReplicaSets and Jobs of which a pod came lately are asked: those that are complete, and those whose pods
+a quota or a webhook has refused for long, are left alone. One that grows without any new pod is not seen.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from tradewind.cluster.objects import Pod
+from tradewind.controller.wanted_pods import JOB, REPLICA_SET, WantedPods
+
+_KINDS = frozenset({REPLICA_SET, JOB})
+# After its newest pod a workload counts as growing for so long: what came no more by then is refused.
+_PATIENCE_SECONDS = 300.0
+_MAX_READS = 20  # in one look: the others have their turn with the next
+
+
+class _Reading(NamedTuple):
+    wanted: int
+    there: int  # pods at that time
+    look: int  # the number of the look
+
+
+class Growing:
+    """For one thread."""
+
+    def __init__(self, reader: WantedPods, clock: Callable[[], float] = time.time) -> None:
+        self._reader = reader
+        self._clock = clock
+        self._readings: dict[str, _Reading] = {}  # by UID of the controller
+        self._look = 0
+
+    def wanted(self, pods: Sequence[Pod]) -> Mapping[str, int]:
+        """UIDs of controllers that seem to owe pods, to how many they want; one look."""
+        self._look += 1
+        young = self._young(pods)
+        there = Counter(
+            pod.owner.uid for pod in pods if pod.owner and pod.owner.uid in young and _counts(pod)
+        )
+        self._readings = {uid: each for uid, each in self._readings.items() if uid in young}
+        due = [uid for uid in young if self._due(uid, there[uid])]
+        for uid in sorted(due, key=self._read_at)[:_MAX_READS]:
+            self._readings[uid] = _Reading(self._read(young[uid]), there[uid], self._look)
+        return {uid: each.wanted for uid, each in self._readings.items() if each.wanted > there[uid]}
+
+    def _young(self, pods: Sequence[Pod]) -> dict[str, Pod]:
+        """A pod of each controller that got one lately, by UID; gangs say themselves how many they are."""
+        since = datetime.fromtimestamp(self._clock() - _PATIENCE_SECONDS, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return {
+            pod.owner.uid: pod
+            for pod in pods
+            if pod.created >= since
+            and pod.owner is not None
+            and pod.owner.kind in _KINDS
+            and not pod.gang
+            and _counts(pod)
+        }
+
+    def _due(self, uid: str, there: int) -> bool:
+        """Who owes is asked at each look: nothing else tells that it was scaled down."""
+        known = self._readings.get(uid)
+        return known is None or known.there != there or known.wanted > there
+
+    def _read_at(self, uid: str) -> int:
+        """Who was never asked comes first."""
+        known = self._readings.get(uid)
+        return 0 if known is None else known.look
+
+    def _read(self, pod: Pod) -> int:
+        owner = pod.owner
+        found = owner and self._reader.of(owner.kind, pod.namespace, owner.name)
+        return found.now if found else 0
+
+
+def _counts(pod: Pod) -> bool:
+    return not (pod.finished or pod.deleting)
