@@ -11,7 +11,7 @@ from tests.planner.cases import HOST, batch_of, filled, planned, policy_of, wher
 from tests.planner.check import gangs_kept, violations
 from tests.planner.drawn import mixed_nodes, mixed_pods
 from tradewind.config import document as config
-from tradewind.planner import covering, windows
+from tradewind.planner import covering, refilling, windows
 from tradewind.planner.batch import make_batch
 from tradewind.planner.binding import valid_order
 from tradewind.planner.bound import lower_bound
@@ -32,6 +32,10 @@ def _windows(problem: Problem) -> Assignment:
     return windows.improve(problem, greedy(problem), time.monotonic() + 2, lambda _: None)
 
 
+def _refill(problem: Problem) -> Assignment:
+    return refilling.refill(problem, {}, time.monotonic() + 1)
+
+
 def _flow(problem: Problem) -> Assignment:
     found: list[Outcome] = []
     optimise(problem, {}, 60, found.append, engine="flow")
@@ -44,6 +48,7 @@ ENGINES = [
     pytest.param(greedy, id="greedy"),
     pytest.param(_cover, id="covering"),
     pytest.param(_windows, id="windows"),
+    pytest.param(_refill, id="refilling"),
     pytest.param(_flow, id="flow"),
 ]
 

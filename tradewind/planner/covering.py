@@ -203,13 +203,13 @@ def _best_fit(
     left = room[rows]
     request = state.problem.classes[index].requests[:, None] / size
     free = state.free[:, rows] / size
-    score = _alignment(request, free)
+    score = alignment(request, free)
     taken = np.zeros_like(left)
     for _ in range(min(state.left[index] - keep, int(left.sum()))):
         at = int(np.argmin(score))
         taken[at] += 1
         free[:, at] -= request[:, 0]
-        one = _alignment(request, free[:, at : at + 1])
+        one = alignment(request, free[:, at : at + 1])
         score[at] = one[0] if taken[at] < left[at] else np.inf
     state.add_all(index, rows[taken > 0], taken[taken > 0])
 
@@ -221,11 +221,11 @@ def _best_fit_tied(state: State, index: int, open_rows: Mask, size: Floats, keep
         rows = np.flatnonzero(state.starting_room(index, state.room(index) * open_rows))
         if not rows.size or not state.limit(index):
             return
-        score = _alignment(request, state.free[:, rows] / size)
+        score = alignment(request, state.free[:, rows] / size)
         state.add(index, int(rows[np.argmin(score)]), 1)
 
 
-def _alignment(request: Floats, free: Floats) -> Floats:
+def alignment(request: Floats, free: Floats) -> Floats:
     """First where what is free has the proportions of the pod: else one resource runs out before others."""
     length = np.sqrt((free**2).sum(axis=0)) + 1e-12
     return np.asarray(-(request * free).sum(axis=0) / length)

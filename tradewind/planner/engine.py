@@ -4,7 +4,7 @@ import math
 import time
 from collections.abc import Callable
 
-from tradewind.planner import completing, covering, exact, flow, windows
+from tradewind.planner import completing, covering, exact, flow, refilling, windows
 from tradewind.planner.binding import assignment_of, valid_order
 from tradewind.planner.bound import relax
 from tradewind.planner.greedy import fill
@@ -49,7 +49,7 @@ def optimise(
         # One unit a pod: where not all find a place, more do than if the largest come first.
         best.offer(flow.route(problem, started + seconds * 0.2), "flow", checked=False)
     if not best.complete:
-        _place_every(best, started + seconds * 0.3, patience or seconds * 0.4)
+        _place_every(best, patience or seconds * 0.4)
     proved = None if rows is None else _proved(best, rows, seconds * 0.4)
     if proved is not None:
         if best.is_no_better_than(proved):
@@ -60,19 +60,20 @@ def optimise(
     windows.improve(problem, best.assignment, started + seconds, best.offer_window, best.progress)
 
 
-def _place_every(best: "_Best", cover_until: float, seconds: float) -> None:
+def _place_every(best: "_Best", seconds: float) -> None:
     """Look for a place for every pod, where their sizes alone do not rule it out."""
     problem = best.problem
     counts = {index: each.count for index, each in enumerate(problem.classes)}
+    started = time.monotonic()
     relaxed = relax(problem, list(counts.values()), seconds, guidance=False)
     if relaxed is None:
         return
     rows = _rows_that_matter(problem, _EVERY)
-    if rows is None:
-        covering.cover(problem, best.assignment, cover_until, best.offer_cover)
+    chance = 0.2 if rows is not None else 0.6
+    refilled = refilling.refill(problem, best.assignment, started + seconds * chance)
+    best.offer(refilled, "refilling", checked=False)
     if best.complete:
         return
-    started = time.monotonic()
     if rows is not None:
         limit = seconds * 0.6
         found = exact.solve(State(problem), rows, counts, seconds=limit, hint=best.assignment, every=True)
