@@ -25,9 +25,10 @@ from tradewind.fleet.decision import decide
 from tradewind.fleet.division import Option, weighted
 from tradewind.fleet.filters.affinity import Affinity
 from tradewind.fleet.moves import Moves, gain
-from tradewind.fleet.policy import DEFAULT_WEIGHTS, FILTERS, SitePolicy
+from tradewind.fleet.policy import FILTERS, SitePolicy
 from tradewind.fleet.request import Request
 from tradewind.fleet.sites import Sites
+from tradewind.fleet.weights import DEFAULT_WEIGHTS
 
 if TYPE_CHECKING:
     from bench.fleet_stock import Stock

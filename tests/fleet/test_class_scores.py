@@ -7,8 +7,9 @@ from tests.fleet.cases import NOW, nodes, site
 from tradewind.config.document import parse
 from tradewind.errors import ConfigurationError
 from tradewind.fleet.class_scores import class_scores, request_of
-from tradewind.fleet.policy import DEFAULT_WEIGHTS, SitePolicy
+from tradewind.fleet.policy import SitePolicy
 from tradewind.fleet.sites import Sites
+from tradewind.fleet.weights import DEFAULT_WEIGHTS
 
 _HEAD = "apiVersion: tradewind.dev/v1alpha1\nkind: TradewindConfiguration\n"
 _PRICE_ALONE = SitePolicy(weights=dict.fromkeys(DEFAULT_WEIGHTS, 0.0) | {"price": 2.0})

@@ -8,8 +8,8 @@ from pydantic import BaseModel
 
 from tradewind.config.document import parse
 from tradewind.errors import ConfigurationError
-from tradewind.fleet.policy import DEFAULT_WEIGHTS
 from tradewind.fleet.settings import FleetSettings, SiteSettings
+from tradewind.fleet.weights import DEFAULT_WEIGHTS
 
 _PAGE = (Path(__file__).parents[2] / "docs" / "fleet.md").read_text(encoding="utf-8")
 _HEAD = "apiVersion: tradewind.dev/v1alpha1\nkind: TradewindConfiguration\n"

@@ -6,8 +6,9 @@ import pytest
 
 from tests.fleet.cases import NOW, nodes, request, site
 from tradewind.fleet.forwarding import AtHome, Route, route
-from tradewind.fleet.policy import DEFAULT_WEIGHTS, SitePolicy
+from tradewind.fleet.policy import SitePolicy
 from tradewind.fleet.sites import Sites
+from tradewind.fleet.weights import DEFAULT_WEIGHTS
 
 _PRICE_ALONE = SitePolicy(weights=dict.fromkeys(DEFAULT_WEIGHTS, 0.0) | {"price": 1.0})
 _HOMES = {"region eu": "me", "region us": "you", "region ": "you"}

@@ -10,8 +10,9 @@ from tests.builders import node, pod
 from tests.fleet.cases import NOW, nodes, request, site
 from tradewind.fleet.decision import decide
 from tradewind.fleet.moves import Moves, gain
-from tradewind.fleet.policy import DEFAULT_WEIGHTS, SitePolicy
+from tradewind.fleet.policy import SitePolicy
 from tradewind.fleet.sites import Sites
+from tradewind.fleet.weights import DEFAULT_WEIGHTS
 
 _PRICE_ALONE = SitePolicy(weights=dict.fromkeys(DEFAULT_WEIGHTS, 0.0) | {"price": 1.0})
 _AGGREGATED = {

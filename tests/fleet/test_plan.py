@@ -7,8 +7,9 @@ import pytest
 from tests.builders import node, pod
 from tests.fleet.cases import NOW, nodes, request, site
 from tradewind.fleet.plan import dollars, plan
-from tradewind.fleet.policy import DEFAULT_WEIGHTS, SitePolicy
+from tradewind.fleet.policy import SitePolicy
 from tradewind.fleet.sites import Sites
+from tradewind.fleet.weights import DEFAULT_WEIGHTS
 
 _PRICE_ALONE = SitePolicy(weights=dict.fromkeys(DEFAULT_WEIGHTS, 0.0) | {"price": 1.0})
 

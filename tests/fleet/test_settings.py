@@ -8,10 +8,11 @@ from tests.fleet.cases import NOW, nodes, request, site
 from tradewind.config.document import parse, read
 from tradewind.errors import ConfigurationError
 from tradewind.fleet.decision import decide
-from tradewind.fleet.policy import DEFAULT_WEIGHTS
+from tradewind.fleet.policy import SCORERS, site_policies
 from tradewind.fleet.settings import FleetSettings
 from tradewind.fleet.sites import Sites
 from tradewind.fleet.summary import Place
+from tradewind.fleet.weights import DEFAULT_WEIGHTS
 
 _HEAD = "apiVersion: tradewind.dev/v1alpha1\nkind: TradewindConfiguration\n"
 _NOTHING = dict.fromkeys(DEFAULT_WEIGHTS, 0)
@@ -41,22 +42,26 @@ def _settings(text: str) -> FleetSettings:
     ],
 )
 def test_a_request_belongs_to_a_class(tenant: str, named: str, expected: str) -> None:
-    policies = _settings(_CLASSES).policies()
+    policies = site_policies(_settings(_CLASSES))
     assert policies.of(request(tenant=tenant, workload_class=named)).workload_class == expected
 
 
 def test_the_weights_of_a_class_are_laid_over_those_of_the_fleet() -> None:
-    policies = _settings(_CLASSES).policies()
+    policies = site_policies(_settings(_CLASSES))
     fleet = DEFAULT_WEIGHTS | {"energy": 0.0}
     assert policies.default.weights == fleet
     assert policies.of(request(tenant="cart")).weights == fleet | {"price": 0.0, "locality": 5.0}
     assert policies.of(request(tenant="ml")).weights == fleet | {"price": 9.0}
 
 
+def test_every_scorer_has_a_weight_by_its_name() -> None:
+    assert [scorer.name for scorer in SCORERS] == [*DEFAULT_WEIGHTS]
+
+
 def test_classes_go_to_different_sites() -> None:
     """The cheap site is far from Munich: web goes to the close one, batch and all others to the cheap one."""
     sites = Sites([site("far", *nodes(2, 0.1), place=Place()), site("close", *nodes(2, 0.9), place=Place())])
-    policies = _settings(_CLASSES).policies()
+    policies = site_policies(_settings(_CLASSES))
     asked = {name: request(2, tenant=name) for name in ("cart", "ml", "other")}
     placed = {name: decide(each, sites, policies.of(each), NOW).division for name, each in asked.items()}
     assert placed == {"cart": {"close": 2}, "ml": {"far": 2}, "other": {"far": 2}}

@@ -7,6 +7,7 @@ from tradewind.cli.fleet_plan import fleet_settings
 from tradewind.cli.terminal import terminal_width
 from tradewind.errors import TradewindError
 from tradewind.fleet.explanation import explain
+from tradewind.fleet.policy import site_policies
 from tradewind.hub.reading import from_file, from_hub
 from tradewind.runtime import identity
 
@@ -23,7 +24,7 @@ def run(options: argparse.Namespace) -> None:
     hub = from_file(file) if file else from_hub(options.kubeconfig, identity.namespace())
     binding = hub.binding(options.binding)
     request = hub.request(binding)
-    policy = fleet_settings(options.config).policies().of(request)
+    policy = site_policies(fleet_settings(options.config)).of(request)
     told = explain(request, hub.state.sites, policy, hub.now)
     if options.json:
         print(fleet_report.explanation_json(told, binding.key))

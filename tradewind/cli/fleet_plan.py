@@ -12,6 +12,7 @@ from tradewind.config.metrics import ConfigMetrics
 from tradewind.config.settings import Settings
 from tradewind.errors import TradewindError
 from tradewind.fleet.plan import plan
+from tradewind.fleet.policy import site_policies
 from tradewind.fleet.settings import FleetSettings
 from tradewind.hub.reading import from_file
 from tradewind.runtime.source import EXAMPLES
@@ -46,7 +47,7 @@ def run(options: argparse.Namespace) -> None:
     bindings.sort(key=lambda each: (-each.priority, each.key))
     keys = {each.promise_key: each.key for each in bindings}
     requests = [hub.request(each) for each in bindings]
-    policies = fleet_settings(options.config).policies()
+    policies = site_policies(fleet_settings(options.config))
     placed = list(plan(requests, hub.state.sites, policies.of, hub.now))
     if options.output == "json":
         print(fleet_report.plan_json(placed, keys))

@@ -1,19 +1,18 @@
 """The fleet's rules in force: every filter, and the scorers with their weights."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
 
-from tradewind.errors import TradewindError
 from tradewind.fleet.candidates import Candidates
 from tradewind.fleet.filters.apis import Apis
 from tradewind.fleet.filters.feasible_nodes import FeasibleNodes
 from tradewind.fleet.filters.health import ErrorRate, Excluded, Ready, Summarised
 from tradewind.fleet.filters.quota import TenantQuota
 from tradewind.fleet.filters.tolerations import Tolerations
-from tradewind.fleet.request import Request
+from tradewind.fleet.request import Near, Request
 from tradewind.fleet.rules import SiteFilter, SiteScorer
 from tradewind.fleet.scorers.centroid import Centroid
 from tradewind.fleet.scorers.energy import Energy
@@ -23,7 +22,9 @@ from tradewind.fleet.scorers.locality import Locality
 from tradewind.fleet.scorers.price import Price
 from tradewind.fleet.scorers.spread import Spread
 from tradewind.fleet.scorers.stability import Stability
+from tradewind.fleet.settings import FleetSettings
 from tradewind.fleet.sites import Floats
+from tradewind.fleet.weights import DEFAULT_WEIGHTS, check_names
 
 # The cheap ones first: each looks only at what the ones before it have left. Affinity comes before all of
 # them, because a placement may have several, to be tried one after the other.
@@ -38,18 +39,16 @@ FILTERS: tuple[SiteFilter, ...] = (
     FeasibleNodes(),
 )
 
-SCORERS: tuple[tuple[SiteScorer, float], ...] = (
-    (Price(), 2.0),
-    (Stability(), 1.0),
-    (Health(), 1.0),
-    (Locality(), 1.0),
-    (Centroid(), 0.5),
-    (Equivalence(), 0.5),
-    (Energy(), 0.5),
-    (Spread(), 0.0),
+SCORERS: tuple[SiteScorer, ...] = (
+    Price(),
+    Stability(),
+    Health(),
+    Locality(),
+    Centroid(),
+    Equivalence(),
+    Energy(),
+    Spread(),
 )
-DEFAULT_SCORERS = tuple(scorer for scorer, _ in SCORERS)
-DEFAULT_WEIGHTS = {scorer.name: weight for scorer, weight in SCORERS}
 
 
 class Rejection(NamedTuple):
@@ -67,14 +66,11 @@ class Verdict(NamedTuple):
 class SitePolicy:
     filters: tuple[SiteFilter, ...] = FILTERS
     weights: Mapping[str, float] = field(default_factory=lambda: dict(DEFAULT_WEIGHTS))
-    scorers: tuple[SiteScorer, ...] = DEFAULT_SCORERS
+    scorers: tuple[SiteScorer, ...] = SCORERS
     workload_class: str = ""
 
     def __post_init__(self) -> None:
-        unknown = self.weights.keys() - DEFAULT_WEIGHTS.keys()
-        if unknown:
-            known = ", ".join(DEFAULT_WEIGHTS)
-            raise TradewindError(f'no scorer of sites is called "{min(unknown)}"; there are: {known}')
+        check_names(self.weights)
 
     def filter(self, candidates: Candidates, first: SiteFilter) -> Verdict:
         """A site that has replicas keeps them where a rule lets it, but gets no more."""
@@ -124,3 +120,41 @@ class SitePolicies:
             if request.tenant in namespaces:
                 return policy
         return self.default
+
+
+def site_policies(settings: FleetSettings) -> SitePolicies:
+    default = SitePolicy(
+        filters=tuple(_with_limits(rule, settings) for rule in FILTERS),
+        weights=settings.weights_of(),
+        scorers=_scorers(settings, None),
+    )
+    return SitePolicies(
+        default,
+        tuple(
+            (
+                each.namespaces,
+                replace(
+                    default,
+                    weights=settings.weights_of(name),
+                    scorers=_scorers(settings, each.near),
+                    workload_class=name,
+                ),
+            )
+            for name, each in settings.classes.items()
+        ),
+    )
+
+
+def _scorers(settings: FleetSettings, near: Near | None) -> tuple[SiteScorer, ...]:
+    locality = Locality(latencies=settings.latencies, near=near)
+    return tuple(locality if isinstance(each, Locality) else each for each in SCORERS)
+
+
+def _with_limits(rule: SiteFilter, settings: FleetSettings) -> SiteFilter:
+    match rule:
+        case Summarised():
+            return Summarised(max_age_seconds=settings.summary_seconds)
+        case ErrorRate():
+            return ErrorRate(max_error_rate=settings.max_error_rate)
+        case _:
+            return rule

@@ -1,4 +1,6 @@
-"""A rule of the fleet: as in `scoring`, with sites for nodes. Adding one is a file, a test and a line."""
+"""A rule of the fleet: as in `scoring`, with sites for nodes. Adding one is a file, a test and a line,
+and for a scorer its weight.
+"""
 
 from typing import ClassVar, Protocol
 

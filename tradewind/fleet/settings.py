@@ -1,6 +1,5 @@
 """The key `fleet` of the configuration: what a site is chosen by, and how long what is believed."""
 
-from dataclasses import replace
 from typing import Annotated, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
@@ -8,13 +7,8 @@ from pydantic.alias_generators import to_camel
 
 from tradewind.cluster.quantity import parse_nanos
 from tradewind.errors import QuantityError, TradewindError
-from tradewind.fleet.filters.health import ErrorRate, Summarised
-from tradewind.fleet.policy import DEFAULT_SCORERS, DEFAULT_WEIGHTS, FILTERS, SitePolicies, SitePolicy
-from tradewind.fleet.request import Near
-from tradewind.fleet.rules import SiteFilter, SiteScorer
-from tradewind.fleet.scorers.locality import Locality
-from tradewind.fleet.summarise import DEFAULT_BEST
-from tradewind.fleet.summary import Place
+from tradewind.fleet.summary import DEFAULT_BEST, Place
+from tradewind.fleet.weights import DEFAULT_WEIGHTS, check_names
 
 Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
 Latitude = Annotated[float, Field(ge=-90, le=90, allow_inf_nan=False)]
@@ -26,7 +20,7 @@ Milliseconds = Annotated[float, Field(ge=0, le=60_000, allow_inf_nan=False)]
 
 def _known(weights: dict[str, float]) -> dict[str, float]:
     try:
-        SitePolicy(weights=weights)
+        check_names(weights)
     except TradewindError as error:
         raise ValueError(str(error)) from error
     return weights
@@ -114,49 +108,17 @@ class FleetSettings(_Settings):
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
-        policies = self.policies()
-        for policy in (policies.default, *(each for _, each in policies.classes)):
-            if not any(policy.weights.values()):
-                raise ValueError(f"{_of_class(policy.workload_class)}weights: all are 0; one must be above 0")
+        for name in ("", *self.classes):
+            if not any(self.weights_of(name).values()):
+                raise ValueError(f"{_of_class(name)}weights: all are 0; one must be above 0")
         for name, each in self.classes.items():
             if isinstance(each.near, str) and each.near not in self.latencies:
                 raise ValueError(f'{_of_class(name)}near: latencies has no row "{each.near}"')
         return self
 
-    def policies(self) -> SitePolicies:
-        default = SitePolicy(
-            filters=tuple(self._with_limits(rule) for rule in FILTERS),
-            weights=DEFAULT_WEIGHTS | self.weights,
-            scorers=self._scorers(None),
-        )
-        return SitePolicies(
-            default,
-            tuple(
-                (
-                    each.namespaces,
-                    replace(
-                        default,
-                        weights=DEFAULT_WEIGHTS | self.weights | each.weights,
-                        scorers=self._scorers(each.near),
-                        workload_class=name,
-                    ),
-                )
-                for name, each in self.classes.items()
-            ),
-        )
-
-    def _scorers(self, near: Near | None) -> tuple[SiteScorer, ...]:
-        locality = Locality(latencies=self.latencies, near=near)
-        return tuple(locality if isinstance(each, Locality) else each for each in DEFAULT_SCORERS)
-
-    def _with_limits(self, rule: SiteFilter) -> SiteFilter:
-        match rule:
-            case Summarised():
-                return Summarised(max_age_seconds=self.summary_seconds)
-            case ErrorRate():
-                return ErrorRate(max_error_rate=self.max_error_rate)
-            case _:
-                return rule
+    def weights_of(self, request_class: str = "") -> dict[str, float]:
+        own = self.classes[request_class].weights if request_class else {}
+        return DEFAULT_WEIGHTS | self.weights | own
 
 
 def _of_class(name: str) -> str:

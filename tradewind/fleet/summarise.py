@@ -9,9 +9,8 @@ import numpy as np
 from tradewind.cluster.objects import LIMITS, Node
 from tradewind.cluster.snapshot import Amounts, Nodes, Snapshot
 from tradewind.cluster.table import Mask
-from tradewind.fleet.summary import MAX_ROWS, NodeKind, NodeRow, Place, Summary
+from tradewind.fleet.summary import DEFAULT_BEST, MAX_ROWS, NodeKind, NodeRow, Place, Summary
 
-DEFAULT_BEST = 10
 # A request can ask a site only for labels that it publishes; a hostname is no property of a site.
 DEFAULT_LABELS = (
     "kubernetes.io/arch",

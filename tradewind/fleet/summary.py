@@ -14,6 +14,7 @@ from tradewind.errors import TradewindError
 
 VERSION = 1
 MAX_ROWS = 256
+DEFAULT_BEST = 10  # nodes that are listed for each resource
 _MAX_AMOUNT = 2**53  # as everywhere: exact as a float64
 
 

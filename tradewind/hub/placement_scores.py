@@ -14,6 +14,7 @@ import msgspec
 
 from tradewind.errors import ApiError, NotFoundError
 from tradewind.fleet.class_scores import Scores, class_scores, request_of
+from tradewind.fleet.policy import site_policies
 from tradewind.fleet.settings import FleetSettings
 from tradewind.fleet.sites import Site, Sites
 from tradewind.hub.records import FLEET_LABEL, note_of
@@ -46,7 +47,7 @@ class PlacementScores:
 
     def scores(self, settings: FleetSettings, now: float) -> Mapping[str, Scores]:
         """Of each class, from the summaries that the hub has now; raise ApiError where it does not answer."""
-        sites, policies = self._sites(), settings.policies()
+        sites, policies = self._sites(), site_policies(settings)
         requests = {name: request_of(name, asked) for name, asked in settings.classes.items()}
         return {name: class_scores(each, sites, policies.of(each), now) for name, each in requests.items()}
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from tradewind.errors import ApiError, ConflictError, NotFoundError, TradewindError
 from tradewind.fleet.decision import Decision
 from tradewind.fleet.forwarding import AtHome, Route
+from tradewind.fleet.policy import site_policies
 from tradewind.fleet.queue import FairQueue, Waiting
 from tradewind.fleet.request import Request
 from tradewind.fleet.settings import FleetSettings
@@ -48,7 +49,7 @@ class FleetScheduler:
         self._writer = writer
         self._metrics = metrics
         self._settings = settings
-        self._policies = settings.policies()
+        self._policies = site_policies(settings)
         self._name = name
         self._homes = homes or HomeView("", lambda: frozenset({""}))
         self._queue = FairQueue(settings.tenant_in_flight)
@@ -64,7 +65,7 @@ class FleetScheduler:
 
     def configure(self, settings: FleetSettings) -> None:
         if settings != self._settings:
-            self._settings, self._policies = settings, settings.policies()
+            self._settings, self._policies = settings, site_policies(settings)
             self._state.promise_seconds = settings.promise_seconds
             self._queue.wake_all()
 
