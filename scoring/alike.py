@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from scoring.pod_filter import Waiting
 from tradewind.cluster import hints
+from tradewind.cluster import lazy_numpy as np
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Amounts, Cluster
 

@@ -3,11 +3,10 @@
 Not in it: images that a node has already, and the default spreading of pods that name no constraint.
 """
 
-import numpy as np
-
 from scoring.preferences import missed
 from scoring.ranking import TOP, levels
 from scoring.rules import Scores
+from tradewind.cluster import lazy_numpy as np
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Nodes
 

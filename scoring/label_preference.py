@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-import numpy as np
-
 from scoring.rules import Mask, Scores, all_nodes, uniform
+from tradewind.cluster import lazy_numpy as np
 from tradewind.cluster.names import ANNOTATION_PREFIX
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Nodes

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple
 
-import numpy as np
-
 from scoring.rules import Filter, Hint, Mask, Scorer, Scores, all_nodes
+from tradewind.cluster import lazy_numpy as np
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Nodes
 from tradewind.cluster.table import Rows

@@ -6,13 +6,12 @@ then takes without scoring any: so a plan has to weigh them.
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from scoring.filters.node_affinity import matching_nodes
 from scoring.filters.taints import tolerated
 from scoring.filters.topology_spread import spread_domains
 from scoring.rules import Scores
 from scoring.topology import matching, tally, widened
+from tradewind.cluster import lazy_numpy as np
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Cluster, Nodes
 

@@ -1,13 +1,12 @@
 """Totals to the 0..10 that kube-scheduler takes from an extender."""
 
-import numpy as np
-from numpy.typing import NDArray
-
 from scoring.rules import Scores
+from tradewind.cluster import lazy_numpy as np
+from tradewind.cluster.lazy_numpy import NDArray
 
 TOP = 10
 
-Levels = NDArray[np.int64]
+Levels = NDArray["np.int64"]
 
 
 def levels(totals: Scores) -> Levels:

@@ -5,14 +5,13 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import ClassVar, NamedTuple, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
+from tradewind.cluster import lazy_numpy as np
+from tradewind.cluster.lazy_numpy import NDArray
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Amounts, Nodes, frozen
 
-Mask = NDArray[np.bool_]
-Scores = NDArray[np.float64]
+Mask = NDArray["np.bool_"]
+Scores = NDArray["np.float64"]
 
 
 class Filter(Protocol):

@@ -1,7 +1,6 @@
 """What is free on nodes, in shares of each node."""
 
-import numpy as np
-
+from tradewind.cluster import lazy_numpy as np
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Amounts, Floats, Nodes, Supply, frozen
 

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import msgspec
-import numpy as np
 
 from scoring.rules import Mask
+from tradewind.cluster import lazy_numpy as np
 from tradewind.cluster.constraints import PodTerm
 from tradewind.cluster.groups import PodGroup
 from tradewind.cluster.objects import Pod

@@ -1,10 +1,9 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from scoring.pod_filter import PodFilter, Relations, Waiting
 from scoring.rules import Mask, all_nodes
+from tradewind.cluster import lazy_numpy as np
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Nodes
 

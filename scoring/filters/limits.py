@@ -3,10 +3,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-import numpy as np
-
 from scoring.rules import Account, Mask, ResourceFilter, all_nodes
 from scoring.shares import allocatable
+from tradewind.cluster import lazy_numpy as np
 from tradewind.cluster.objects import LIMITS, Pod
 from tradewind.cluster.snapshot import Amounts, Nodes, Supply, frozen
 

@@ -3,11 +3,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-import numpy as np
-
 from scoring.filters.durable_floor import movable, number
 from scoring.pod_filter import PodFilter, Relations, Waiting
 from scoring.rules import Mask, all_nodes
+from tradewind.cluster import lazy_numpy as np
 from tradewind.cluster.names import ANNOTATION_PREFIX
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Floats, Nodes, Supply, frozen

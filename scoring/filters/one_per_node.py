@@ -1,12 +1,11 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from scoring.alike import counted_on, related_by
 from scoring.pod_filter import PodFilter, Relations, Waiting
 from scoring.rules import Hint, Mask, all_nodes
 from tradewind.cluster import hints
+from tradewind.cluster import lazy_numpy as np
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Nodes
 

@@ -3,11 +3,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-import numpy as np
-
 from scoring.pod_filter import PodFilter, Relations, Waiting
 from scoring.rules import Mask, all_nodes
 from scoring.topology import beside, matching, repelling, rows_with, selected, term_keys, widened
+from tradewind.cluster import lazy_numpy as np
 from tradewind.cluster.constraints import PodTerm
 from tradewind.cluster.groups import PodGroup
 from tradewind.cluster.objects import Pod

@@ -3,9 +3,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar
 
-import numpy as np
-
 from scoring.rules import Account, Mask, ResourceFilter, all_nodes
+from tradewind.cluster import lazy_numpy as np
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Amounts, Nodes, Supply
 

@@ -2,13 +2,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from scoring.filters.node_affinity import accepted
 from scoring.filters.taints import tolerable
 from scoring.pod_filter import PodFilter, Relations, Waiting
 from scoring.rules import Mask, all_nodes
 from scoring.topology import SpreadDomains, present, tally
+from tradewind.cluster import lazy_numpy as np
 from tradewind.cluster.constraints import Spread
 from tradewind.cluster.groups import PodGroup
 from tradewind.cluster.objects import Pod

@@ -2,10 +2,9 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from scoring.rules import Scores, uniform
 from scoring.shares import allocatable, free_shares
+from tradewind.cluster import lazy_numpy as np
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Floats, Nodes, Supply, frozen
 

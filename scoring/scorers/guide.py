@@ -1,10 +1,9 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from scoring.rules import Scores, uniform
 from scoring.scorers.price import supply_cost
+from tradewind.cluster import lazy_numpy as np
 from tradewind.cluster.guide import Columns, Guide, columns
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Nodes, Supply, frozen

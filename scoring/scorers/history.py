@@ -1,9 +1,8 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from scoring.rules import Scores, uniform
+from tradewind.cluster import lazy_numpy as np
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Nodes, Troubles, frozen
 from tradewind.cluster.table import NodeTable

@@ -1,11 +1,10 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from scoring.formulas import Formula
 from scoring.rules import Scores
 from scoring.shares import free_shares
+from tradewind.cluster import lazy_numpy as np
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Nodes
 

@@ -1,10 +1,9 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from scoring.rules import Mask, Scores
 from scoring.scorers.price import price_ratio
+from tradewind.cluster import lazy_numpy as np
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Nodes, Supply, frozen
 

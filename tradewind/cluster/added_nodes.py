@@ -3,9 +3,8 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-import numpy as np
-from numpy.typing import NDArray
-
+from tradewind.cluster import lazy_numpy as np
+from tradewind.cluster.lazy_numpy import NDArray
 from tradewind.cluster.objects import Node, Pod
 from tradewind.cluster.snapshot import Amounts, Columns, Nodes, Number, Offer, Snapshot, Supply, frozen
 from tradewind.cluster.table import NodeTable

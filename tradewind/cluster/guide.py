@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
+from tradewind.cluster import lazy_numpy as np
+from tradewind.cluster.lazy_numpy import NDArray
 from tradewind.cluster.table import NodeTable
 
 VERSION = 1
@@ -131,9 +131,9 @@ def _unpacked(text: str) -> bytes:
 class Columns(msgspec.Struct, frozen=True, eq=False):
     """The guide over all nodes of a table."""
 
-    bids: NDArray[np.float64]  # (R, N) dollars an hour for a unit; NaN for nodes that the guide does not know
-    drain: NDArray[np.bool_]  # (N,)
-    own_pods: NDArray[np.int64]  # (N,)
+    bids: NDArray["np.float64"]  # (R, N) dollars an hour for a unit; NaN for nodes that it does not know
+    drain: NDArray["np.bool_"]  # (N,)
+    own_pods: NDArray["np.int64"]  # (N,)
 
 
 def columns(guide: Guide, table: NodeTable, resources: Sequence[str]) -> Columns:

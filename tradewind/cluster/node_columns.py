@@ -9,8 +9,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import NamedTuple, TypedDict
 
-import numpy as np
-
+from tradewind.cluster import lazy_numpy as np
 from tradewind.cluster.objects import Node, Pod
 from tradewind.cluster.snapshot import Amounts, Columns, Floats, Offer, Supply, frozen
 from tradewind.cluster.table import Mask, NodeTable

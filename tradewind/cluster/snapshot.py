@@ -5,23 +5,22 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import ClassVar, NamedTuple, TypeVar, TypeVarTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from tradewind.cluster import lazy_numpy as np
 from tradewind.cluster.groups import PodGroup
 from tradewind.cluster.guide import Guide
+from tradewind.cluster.lazy_numpy import NDArray
 from tradewind.cluster.memoised import Memoised
 from tradewind.cluster.objects import Namespace, Pod
 from tradewind.cluster.placed import Placed
 from tradewind.cluster.roster import Roster
 from tradewind.cluster.table import Mask, NodeTable, Rows
 
-Amounts = NDArray[np.int64]
-Floats = NDArray[np.float64]
+Amounts = NDArray["np.int64"]
+Floats = NDArray["np.float64"]
 
 _FEW = 8  # nodes, for which the columns of all nodes are not worth a copy
 
-Number = TypeVar("Number", np.int64, np.float64, np.bool_, np.intp)
+Number = TypeVar("Number", "np.int64", "np.float64", "np.bool_", "np.intp")
 Parameters = TypeVarTuple("Parameters")
 
 

@@ -8,16 +8,15 @@ from functools import cached_property
 from operator import itemgetter
 from typing import Generic, NamedTuple, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
+from tradewind.cluster import lazy_numpy as np
+from tradewind.cluster.lazy_numpy import NDArray
 from tradewind.cluster.memoised import Memoised
 from tradewind.cluster.objects import Node
 from tradewind.cluster.selectors import holds
 from tradewind.cluster.wire import Requirement, Taint
 
-Mask = NDArray[np.bool_]
-Rows = NDArray[np.intp]
+Mask = NDArray["np.bool_"]
+Rows = NDArray["np.intp"]
 
 _Value = TypeVar("_Value", bound=Hashable)
 
