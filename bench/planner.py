@@ -18,7 +18,8 @@ from tradewind.cluster.cache import Cache
 from tradewind.config import document as config
 from tradewind.planner.greedy import greedy
 from tradewind.planner.planner import plan
-from tradewind.planner.problem import Engine, money, placed_counts
+from tradewind.planner.problem import money, placed_counts
+from tradewind.planner.settings import Engine
 from tradewind.planner.worker import Worker
 
 _BOUND_SECONDS = 120.0

@@ -17,9 +17,10 @@ from tradewind.cluster.cache import Cache
 from tradewind.cluster.objects import Namespace, Node, Pod, read_namespace, read_node, read_pod
 from tradewind.cluster.snapshot import Amounts, Nodes, Offer, Snapshot
 from tradewind.market.notices import notice_of
-from tradewind.market.offers import PRICE, SPOT_INTERRUPTION_RATE, own_quote
+from tradewind.market.offers import PRICE, own_quote
 from tradewind.market.pools import is_durable
 from tradewind.market.quotes import NOTHING, Refusals
+from tradewind.market.settings import SPOT_INTERRUPTION_RATE
 
 Quantity = str | int | float
 Expression = dict[str, Any]

@@ -11,6 +11,15 @@ from tests.cluster.scripted import ScriptedApi
 from tests.manifests.files import pod_spec
 
 _HEAD = "apiVersion: tradewind.dev/v1alpha1\nkind: TradewindConfiguration\n"
+_EVERY_KEY = """
+preset: cost
+weights: {price: 3}
+rules: {durable_floor: {min: 1}}
+classes: [{name: nightly, match: {priorityClasses: [batch]}, preset: cost}]
+market: {spotPriceRatio: 0.4, discounts: [{selector: team=web, factor: 0.9}]}
+planner: {batch: {pods: 40}, moves: {mode: advise}}
+fleet: {weights: {price: 2}, classes: {web: {weights: {locality: 5}}}}
+"""
 _KUBECONFIG = """
 apiVersion: v1
 kind: Config
@@ -45,12 +54,21 @@ def test_no_command_imports_nothing(arguments: list[str]) -> None:
     assert not imported & (_SOLVERS | _WEB | _KUBERNETES | {"numpy", "pydantic", "msgspec", "yaml"})
 
 
-def test_check_config_needs_neither_a_cluster_nor_a_server(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("", id="nothing but the head"),
+        pytest.param(_EVERY_KEY, id="every part of a configuration"),
+        pytest.param("weights: {luck: 1}", id="one that is refused"),
+    ],
+)
+def test_check_config_needs_neither_a_cluster_nor_a_server_nor_numbers(text: str, tmp_path: Path) -> None:
     file = tmp_path / "config.yaml"
-    file.write_text(_HEAD)
+    file.write_text(_HEAD + text)
     imported = _imported("check-config", str(file))
-    assert "yaml" in imported
-    assert not imported & (_SOLVERS | _WEB | _KUBERNETES | {"prometheus_client"})
+    assert {"yaml", "scoring.registry", "tradewind.fleet.settings"} <= imported
+    assert not imported & (_SOLVERS | _WEB | _KUBERNETES | {"prometheus_client", "numpy"})
+    assert not imported & {"tradewind.fleet.policy", "tradewind.planner.problem", "tradewind.market.table"}
 
 
 def test_the_watchdog_starts_every_minute_without_what_only_services_need() -> None:

@@ -4,8 +4,8 @@ import math
 import pytest
 
 from tests.builders import node, offer_of
-from tradewind.market.offers import SPOT_INTERRUPTION_RATE
 from tradewind.market.pools import is_durable
+from tradewind.market.settings import SPOT_INTERRUPTION_RATE
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,9 @@ from tradewind.planner.binding import valid_order
 from tradewind.planner.engine import optimise
 from tradewind.planner.greedy import greedy
 from tradewind.planner.plan import Plan, make_plan
-from tradewind.planner.problem import Engine, Outcome
+from tradewind.planner.problem import Outcome
 from tradewind.planner.reasons import reasons
+from tradewind.planner.settings import Engine
 
 HOST = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"

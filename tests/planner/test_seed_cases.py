@@ -7,7 +7,7 @@ import pytest
 from tests.builders import PodBuilder, node, pod
 from tests.planner.cases import HOST, ZONE, copies, planned, where
 from tradewind.cluster import hints
-from tradewind.planner.problem import Engine
+from tradewind.planner.settings import Engine
 
 _ENGINES = pytest.mark.parametrize("engine", ["auto", "flow"])
 

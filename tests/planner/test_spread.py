@@ -18,9 +18,9 @@ from tradewind.planner.engine import optimise
 from tradewind.planner.greedy import greedy
 from tradewind.planner.plan import Plan, make_plan
 from tradewind.planner.planner import plan
-from tradewind.planner.problem import Assignment, Engine, Outcome, value
+from tradewind.planner.problem import Assignment, Outcome, value
 from tradewind.planner.reasons import reasons
-from tradewind.planner.settings import PoolTemplate
+from tradewind.planner.settings import Engine, PoolTemplate
 
 _DOCUMENT = """
 apiVersion: tradewind.dev/v1alpha1

@@ -14,7 +14,6 @@ from tradewind.cli.arguments import STANDARD_INPUT, input_file
 from tradewind.config import document as config
 from tradewind.config.classes import Match
 from tradewind.errors import TradewindError
-from tradewind.market import table
 
 
 def add(command: argparse.ArgumentParser) -> None:
@@ -33,6 +32,9 @@ def run(options: argparse.Namespace) -> None:
         raise TradewindError("with --cluster the configuration is read twice: give it as a file")
     document = config.read(options.file)
     if document.market.table is not None:
+        # Readers of prices, which most documents have no use for.
+        from tradewind.market import table  # noqa: PLC0415
+
         table.read(document.market.table)
     print(f"{options.file} is valid. Workload classes, in the order in which they are tried:")
     print("\n".join(_told(document)))

@@ -39,6 +39,8 @@ COMMANDS = {
 def main(arguments: Sequence[str] | None = None) -> None:
     # No matrix is multiplied anywhere; its threads, one for each processor, would be started all the same.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # We have no plugins for pydantic, which would look for some in the files of every installed package.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     options = parser().parse_args(arguments)
     try:
         options.run(options)

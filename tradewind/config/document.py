@@ -231,9 +231,15 @@ def _build(rule: type[Rule], parameters: Parameters) -> Rule:
     for key in parameters:
         _one_of(key, allowed, where=rule.name)
     try:
-        return TypeAdapter(rule).validate_python(parameters)
+        built: Rule = _adapter(rule).validate_python(parameters)
     except ValidationError as error:
         raise ValueError("; ".join(f"{rule.name}.{reason}" for reason in _reasons(error))) from error
+    return built
+
+
+@cache
+def _adapter(rule: type) -> TypeAdapter[Any]:
+    return TypeAdapter(rule)
 
 
 def _one_of(key: str, allowed: Iterable[str], where: str = "") -> str:

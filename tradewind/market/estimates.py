@@ -10,9 +10,8 @@ import numpy as np
 from tradewind.cluster.snapshot import Floats
 from tradewind.market.kinds import Kind, other_terms
 from tradewind.market.pools import SPOT, Attached
+from tradewind.market.settings import SPOT_PRICE_RATIO
 
-# The median over the 877 instance types that AWS' Spot Advisor listed for us-east-1: 66 % saved.
-SPOT_PRICE_RATIO = 0.34
 _LEAST_RATIO = 0.05  # clouds speak of 90 % saved at most
 _MILLICORES = 1000
 

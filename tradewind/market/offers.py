@@ -11,9 +11,6 @@ MEDIAN_PRICE = ANNOTATION_PREFIX + "median-price"
 INTERRUPTION_RATE = ANNOTATION_PREFIX + "interruption-rate"
 _KEYS: Final = Quote._fields, (PRICE, MEDIAN_PRICE, INTERRUPTION_RATE), LARGEST
 
-# What a spot node of which nothing is known is taken for: the lowest bucket of AWS's Spot Advisor ends here.
-SPOT_INTERRUPTION_RATE = 0.05
-
 
 def own_quote(node: Node, before: Quote, refusals: Refusals) -> Quote:
     """What the node says of itself; for what makes no sense, what it said before."""

@@ -7,13 +7,15 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 from pydantic.alias_generators import to_camel
 
 from tradewind.cluster.selectors import parse_selector
-from tradewind.market.estimates import SPOT_PRICE_RATIO
-from tradewind.market.offers import SPOT_INTERRUPTION_RATE
 
 Rate = Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)]
 Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
 Hours = Annotated[float, Field(gt=0, le=87_600, allow_inf_nan=False)]
 
+# The median over the 877 instance types that AWS' Spot Advisor listed for us-east-1: 66 % saved.
+SPOT_PRICE_RATIO = 0.34
+# What a spot node of which nothing is known is taken for: the lowest bucket of AWS's Spot Advisor ends here.
+SPOT_INTERRUPTION_RATE = 0.05
 # On-demand nodes fail and are retired too. Small beside any spot node, yet never "safe".
 ON_DEMAND_INTERRUPTION_RATE = 0.001
 _WEEK_HOURS = 168.0

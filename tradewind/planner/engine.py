@@ -8,8 +8,9 @@ from tradewind.planner import completing, covering, exact, flow, refilling, wind
 from tradewind.planner.binding import assignment_of, valid_order
 from tradewind.planner.bound import relax
 from tradewind.planner.greedy import fill
-from tradewind.planner.problem import Assignment, Engine, Outcome, Problem, value
+from tradewind.planner.problem import Assignment, Outcome, Problem, value
 from tradewind.planner.progress import GAIN, Progress
+from tradewind.planner.settings import Engine
 from tradewind.planner.state import State
 
 # Variables up to which CP-SAT gets the whole batch at once.

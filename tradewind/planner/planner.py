@@ -11,9 +11,9 @@ from tradewind.planner.binding import assignment_of, valid_order
 from tradewind.planner.greedy import greedy
 from tradewind.planner.plan import Plan, make_plan
 from tradewind.planner.pools import growth
-from tradewind.planner.problem import Assignment, Engine, Outcome, Problem, placed_counts
+from tradewind.planner.problem import Assignment, Outcome, Problem, placed_counts
 from tradewind.planner.reasons import reasons
-from tradewind.planner.settings import PoolTemplate
+from tradewind.planner.settings import Engine, PoolTemplate
 from tradewind.planner.worker import Result, Worker
 
 # Pods times nodes for each second: beyond, no solver was seen to better the greedy placement in its time.

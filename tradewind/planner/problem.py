@@ -5,12 +5,13 @@ Everything here can be sent to another process. Pods are known by their class an
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tradewind.planner.relations.relation import Relation
+from tradewind.planner.settings import Engine
 
 Mask = NDArray[np.bool_]
 Codes = NDArray[np.intp]  # (N,) the domain of each node, -1 outside of all
@@ -19,10 +20,6 @@ Floats = NDArray[np.float64]
 
 Assignment = Mapping[tuple[int, int], int]
 """(class, row of the node) to the number of pods there."""
-
-
-Engine = Literal["auto", "flow"]
-"""Which solvers better the greedy placement: whatever suits the batch, or the plain min-cost flow."""
 
 
 class Options(NamedTuple):

@@ -11,7 +11,9 @@ from tradewind.cluster.quantity import amount, parse_nanos
 from tradewind.cluster.wire import Taint
 from tradewind.errors import QuantityError
 from tradewind.planner.moves.causes import Cause
-from tradewind.planner.problem import Engine
+
+Engine = Literal["auto", "flow"]
+"""Which solvers better the greedy placement: whatever suits the batch, or the plain min-cost flow."""
 
 Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
 

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection
 from typing import NamedTuple
 
-from tradewind.planner.problem import Assignment, Engine, Options, Outcome, Problem
+from tradewind.planner.problem import Assignment, Options, Outcome, Problem
+from tradewind.planner.settings import Engine
 from tradewind.planner.solver_process import SolverLostError, SolverProcess
 
 # What a solver may take beyond its deadline to come to an end before it is killed.

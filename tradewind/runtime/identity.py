@@ -1,7 +1,6 @@
 """Who this process is, as the manifests tell it; outside a cluster, by what the machine says."""
 
 import os
-import socket
 
 from tradewind.kube.objects import PodReference
 
@@ -25,4 +24,4 @@ def pod() -> PodReference | None:
 
 def identity() -> str:
     """Of no other process at the same time; the same after a container's restart."""
-    return os.environ.get("POD_NAME") or f"{socket.gethostname()}-{os.getpid()}"
+    return os.environ.get("POD_NAME") or f"{os.uname().nodename}-{os.getpid()}"
