@@ -183,3 +183,74 @@ def test_pods_that_are_owed_for_ever_close_no_batch_later_than_its_time(limits: 
         owed=lambda _: True,
     )
     assert asyncio.run(work) == Collected(WorkCounter(1, 0), full=False)
+
+
+@pytest.mark.parametrize(
+    ("arrivals", "closed"),
+    [
+        pytest.param([0.0, 0.02], 0.22, id="at least twice the usual pause"),
+        pytest.param([0.0, 0.08, 0.1, 0.12], 0.44, id="four times the longest so far"),
+        pytest.param([0.0, 0.19], 0.69, id="at most five times the usual"),
+        pytest.param([each / 4 for each in range(100)], 10.0, id="for ever: its time"),
+    ],
+)
+def test_where_pods_crowd_only_a_long_pause_closes_a_batch(arrivals: list[float], closed: float) -> None:
+    window = Window(_SETTINGS, WorkCounter(), 0.0)
+    window.crowded = True
+    for number, at in enumerate(arrivals, 1):
+        if window.remaining(at) <= 0:
+            break
+        window.observe(WorkCounter(number, 0), at)
+    window.observe(WorkCounter(number, 3), closed - 0.01)  # room that opens is no arrival
+    assert window.remaining(closed - 0.01) == pytest.approx(0.01)
+
+
+def test_the_time_before_the_first_pod_was_seen_is_no_pause_between_pods() -> None:
+    window = Window(_SETTINGS, WorkCounter(), opened=-3.0)
+    window.crowded = True
+    window.observe(WorkCounter(5, 0), 0.0)
+    assert window.remaining(0.0) == pytest.approx(0.2)
+
+
+def test_a_batch_that_is_crowded_waits_for_those_that_still_come() -> None:
+    settings = BatchSettings(pods=3, seconds=60, pause_seconds=0.02, wait_seconds=0.01, burst_seconds=0.01)
+    cache, asked = _waiting(2), list[int]()
+
+    def crowded() -> bool:
+        asked.append(1)
+        cache.apply_pod(pod("late").build())
+        return True
+
+    work = collect(
+        cache,
+        settings,
+        WorkCounter(),
+        opened=time.monotonic(),
+        min_seconds=0.0,
+        busy=lambda: False,
+        crowded=crowded,
+    )
+    assert asyncio.run(work) == Collected(WorkCounter(3, 0), full=True)
+    assert asked == [1]
+
+
+def test_whether_pods_crowd_is_asked_while_plans_are_being_written_too() -> None:
+    settings = BatchSettings(pods=3, seconds=60, pause_seconds=0.01, wait_seconds=0.01, burst_seconds=0.01)
+    asked: list[bool] = []
+    busy = [False, True]
+
+    def crowded() -> bool:
+        asked.append(bool(busy))
+        return False
+
+    work = collect(
+        _waiting(1),
+        settings,
+        WorkCounter(),
+        opened=time.monotonic(),
+        min_seconds=0.0,
+        busy=lambda: bool(busy) and busy.pop(),
+        crowded=crowded,
+    )
+    asyncio.run(work)
+    assert asked[0], "while it was busy"

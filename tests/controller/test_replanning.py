@@ -9,7 +9,7 @@ import pytest
 
 from tests.builders import PodBuilder, expression, node
 from tests.controller.test_planning import World, held, placed, planned, unplaced, waiting
-from tradewind.controller import planning
+from tradewind.controller import planning, replanning
 from tradewind.controller.orders import Order, Orders
 from tradewind.planner.planner import PlanResult, plan
 
@@ -155,7 +155,7 @@ def test_nothing_is_claimed_while_a_pod_has_no_place_and_anything_afterwards(
     world.add(held("x"))
     first = world.decide()
     assert suspended == [False], "it has a place"
-    monkeypatch.setattr(world.planning, "_joint", joint)
+    monkeypatch.setattr(replanning.Replanning, "joint", joint)
     world.add(held("y", 2))
     world.decide()
     assert suspended == [False, True, True, False], "before the second plan is looked for"
@@ -191,6 +191,35 @@ def test_pods_that_no_node_is_large_enough_for_cost_no_second_solve(
     assert len(solves) == 3
 
 
+@pytest.mark.parametrize(
+    ("pods", "patient"),
+    [
+        pytest.param([held("y", 2)], [True], id="nobody is on the way"),
+        pytest.param(
+            [planned(waiting("x"), "a"), held("y", 2)], [False, True], id="with x there may be a place"
+        ),
+        pytest.param(
+            [planned(waiting("x"), "a").field("status", "nominatedNodeName", value="b"), held("y", 2)],
+            [False, True],
+            id="x is not ours to send",
+        ),
+    ],
+)
+def test_a_place_is_looked_for_with_patience_once(
+    world: World, monkeypatch: pytest.MonkeyPatch, pods: list[PodBuilder], patient: list[bool]
+) -> None:
+    seen: list[bool] = []
+
+    def noted(*args: Any, patience: float, **options: Any) -> PlanResult:
+        seen.append(patience > 0)
+        return plan(*args, patience=patience, **options)
+
+    monkeypatch.setattr(planning, "plan", noted)
+    world.add(*pods)
+    world.decide()
+    assert seen == patient
+
+
 def test_what_is_tried_in_vain_is_tried_less_and_less(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[int] = []
     rounds = 0
@@ -199,7 +228,7 @@ def test_what_is_tried_in_vain_is_tried_less_and_less(world: World, monkeypatch:
         tried.append(rounds)
         return False
 
-    monkeypatch.setattr(planning, "_places_more", in_vain)
+    monkeypatch.setattr(replanning, "places_more", in_vain)
     world.add(planned(waiting("x"), "a"))
     for rounds in range(12):
         world.add(held(f"y-{rounds}", 2))

@@ -1,7 +1,8 @@
 """When to close a batch of waiting pods: when waiting for more costs those that are there more than it gains.
 
 Pods that come one by one gain nothing from each other worth a wait: over drawn hours, batches of 0.1 s and of
-0.5 s cost the same. A burst does: its pods share the nodes that have to be opened.
+0.5 s cost the same. A burst does: its pods share the nodes that have to be opened. Where pods crowd, whoever
+is bound first is in the way of the others, and the batch waits for the last of them.
 """
 
 import asyncio
@@ -19,6 +20,11 @@ _LOOK_SECONDS = 0.02
 _OWED_LOOK_SECONDS = 0.05
 # What a large workload owes comes over half a minute: for so many bursts it is waited for, no longer.
 _OWED_BURSTS = 2.0
+
+# Where pods crowd, a pause is so many times as long as any before it, within so many times the usual.
+_LULL, _SHORTEST_LULL, _LONGEST_LULL = 4.0, 2.0, 5.0
+# Between two looks at whether they do: each is at all pods that wait.
+_CROWD_LOOK_SECONDS = 0.25
 
 # Takes seconds: whether a workload owes pods, and one of its pods came within these.
 Owed = Callable[[float], bool]
@@ -44,7 +50,9 @@ class Window:
         self._min_seconds = min_seconds
         self._start = start
         self._newest = start
-        self._opened = self._last = opened
+        self._opened = self._last = self._arrival = opened
+        self._longest = 0.0  # between two arrivals
+        self.crowded = False  # only a pause that is long for these pods closes it
 
     @property
     def full(self) -> bool:
@@ -55,6 +63,9 @@ class Window:
         return self._newest.arrivals - self._start.arrivals
 
     def observe(self, news: WorkCounter, now: float) -> None:
+        if news.arrivals != self._newest.arrivals:
+            self._longest = max(self._longest, now - self._arrival) if self._arrived else 0.0
+            self._arrival = now
         if news != self._newest:
             self._newest, self._last = news, now
 
@@ -66,10 +77,18 @@ class Window:
         settings = self._settings
         if busy:
             return self._opened + settings.seconds - now
+        if self.crowded:
+            return min(self._opened + settings.seconds, self._arrival + self._lull) - now
         age = settings.burst_seconds if self._is_burst(now) else settings.wait_seconds
         if self.full:
             age = max(age, self._min_seconds)
         return min(self._opened + min(age, settings.seconds), self._last + settings.pause_seconds) - now
+
+    @property
+    def _lull(self) -> float:
+        """A busy control plane pauses for longer, and goes on."""
+        pause = self._settings.pause_seconds
+        return min(max(_LULL * self._longest, _SHORTEST_LULL * pause), _LONGEST_LULL * pause)
 
     def _is_burst(self, now: float) -> bool:
         """Whether, at the rate of so far, `pods` come in each wait."""
@@ -104,14 +123,23 @@ async def collect(
     min_seconds: float,
     busy: Callable[[], bool],
     owed: Owed = lambda _: False,
+    crowded: Callable[[], bool] = lambda: False,
 ) -> Collected:
-    """Wait until the batch is closed that the news opened, and no workload owes it pods that still come."""
+    """Wait until the batch is closed that the news opened, and no workload owes it pods that still come.
+
+    Whether its pods are `crowded` is asked before it is closed, and now and then while plans are written.
+    """
     window = Window(settings, seen, opened, min_seconds)
     deadline = time.monotonic() + min(settings.seconds, _OWED_BURSTS * settings.burst_seconds)
+    look = -math.inf
     while True:
         news, now = cache.wait_for_work(seen, 0.0), time.monotonic()
         window.observe(news, now)
-        left = window.remaining(now, busy=busy())
+        writing = busy()
+        left = window.remaining(now, busy=writing)
+        if not window.crowded and (left <= 0 or writing) and now >= look:
+            look, window.crowded = now + _CROWD_LOOK_SECONDS, await asyncio.to_thread(crowded)
+            left = window.remaining(now, busy=writing)
         if left > 0:
             await asyncio.sleep(min(left, _LOOK_SECONDS))
         elif now >= deadline or not await asyncio.to_thread(owed, settings.burst_seconds):

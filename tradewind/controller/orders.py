@@ -4,7 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import msgspec
+
 from tradewind.cluster.cache import WorkCounter
+from tradewind.cluster.hints import NODE
 from tradewind.cluster.objects import Pod
 from tradewind.planner import selection
 from tradewind.planner.batch import PolicyOf
@@ -79,6 +82,12 @@ def orders_of(result: PlanResult, this: Round, policy_of: PolicyOf) -> Orders:
         unplaced=unplaced,
         more=this.more,
     )
+
+
+def pinned(pod: Pod, moves: InFlight) -> Pod:
+    """To its target, if it replaces a pod that was moved."""
+    node = moves.pins.get(pod.uid)
+    return pod if node is None else msgspec.structs.replace(pod, annotations={**pod.annotations, NODE: node})
 
 
 def overdue(pods: Sequence[Pod], waited: Mapping[str, float], settings: PlannerSettings) -> list[Pod]:

@@ -6,31 +6,26 @@ stopped. Only what is being written at this moment is remembered here.
 
 import logging
 import time
-from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 
-import msgspec
 import numpy as np
 
-from scoring.filters.resources import Resources
 from tradewind.cluster.cache import Cache
-from tradewind.cluster.hints import NODE
 from tradewind.cluster.objects import Pod
 from tradewind.config.settings import Settings
+from tradewind.controller.backoff import Backoff
 from tradewind.controller.batching import Newcomers
 from tradewind.controller.metrics import PlanMetrics
-from tradewind.controller.orders import Orders, Round, orders_of, overdue
+from tradewind.controller.orders import Orders, Round, orders_of, overdue, pinned
 from tradewind.controller.promises import Promises
+from tradewind.controller.replanning import Replanning, Solved
 from tradewind.planner import gate, selection
 from tradewind.planner.journal import Journal, note
 from tradewind.planner.moves.drain import InFlight
-from tradewind.planner.planner import PlanResult, plan
+from tradewind.planner.planner import plan
 from tradewind.planner.settings import PlannerSettings, PoolTemplate
 from tradewind.planner.worker import Worker
 
-# After so many, one plan in 16 is given to the solvers.
-_MAX_DOUBLINGS = 4
 # While pods come faster than they are planned, only batches of so many pods for each second of the solvers
 # are given to them: the other pods wait for a millisecond a pod then.
 _WORTH_SOLVING = 1000
@@ -42,34 +37,7 @@ _IDLE_SECONDS = 0.15
 # For each pod of the batch, so long the pods that come meanwhile wait for the end of a solve.
 _WAIT_SECONDS_A_POD = 0.01
 
-_RESOURCES = Resources()
-
 _log = logging.getLogger(__name__)
-
-
-def _nothing() -> None:
-    pass
-
-
-class _SolverBackoff:
-    """Each time the solvers look in vain, they are skipped for twice as many plans."""
-
-    def __init__(self) -> None:
-        self._doublings = 0
-        self._left = 0
-
-    def skips(self) -> bool:
-        return self._left > 0
-
-    def record(self, *, found: bool) -> None:
-        """After each plan that the solvers could have had a part in."""
-        if self._left:
-            self._left -= 1
-        elif not found:
-            self._doublings = min(self._doublings + 1, _MAX_DOUBLINGS)
-            self._left = 2**self._doublings - 1
-        else:
-            self._doublings = 0
 
 
 class Planning:
@@ -100,9 +68,9 @@ class Planning:
         self._metrics = metrics
         self.promises = Promises()
         self._unplaced: Mapping[str, tuple[Pod, str]] = {}
-        self._backoff = _SolverBackoff()
-        self._patience = _SolverBackoff()  # for pods that are looked for in vain
-        self._revision = _SolverBackoff()  # of plans on their way
+        self._replanning = Replanning(cache, self.promises, self._solve)
+        self._backoff = Backoff()  # of the solvers
+        self._patience = Backoff()  # with pods that are without a place
         self._batched: dict[str, float] = {}  # UID to when the pod was last in a batch
 
     def decide(self, *, news: bool, pressed: bool = False) -> Orders:
@@ -116,7 +84,7 @@ class Planning:
         self._metrics.held.set(len(held))
         if not settings.enabled or self._settings.shadow:
             return Orders(ungate=held)
-        in_flight = self._in_flight(unbound, settings, now)
+        in_flight = self.promises.in_flight(unbound, now, nominated=settings.nominate)
         grounded = [pod for pod in unbound if pod.uid not in in_flight]
         waiting = selection.waiting(grounded, settings.schedulers, now, nominated=settings.nominate)
         waited = {pod.uid: selection.waited_seconds(pod, now) for pod in waiting}
@@ -125,7 +93,7 @@ class Planning:
             late = overdue(waiting, waited, settings)
             return Orders(ungate=late, overdue=late, unplaced=self._unplaced)
         moves = self._moves(unbound)
-        chosen = [_pinned(pod, moves) for pod in self._choose(waiting, waited, settings, now)]
+        chosen = [pinned(pod, moves) for pod in self._choose(waiting, waited, settings, now)]
         if not chosen:
             self._unplaced = {}
             return Orders()
@@ -146,7 +114,7 @@ class Planning:
     def abandon(self, orders: Orders) -> None:
         """Nothing of it is written, because pods on their way could not be sent elsewhere: plan anew."""
         self.promises.forget(orders.placed())
-        self._revision.record(found=False)
+        self._replanning.failed()
         self._cache.notify()
 
     @property
@@ -164,16 +132,10 @@ class Planning:
         self._batched |= dict.fromkeys((pod.uid for pod in chosen), now)
         return chosen
 
-    def _in_flight(self, pods: Sequence[Pod], settings: PlannerSettings, now: float) -> dict[str, Pod]:
-        """Pods on their way to a node: as on it. Their room is taken, unless kube-scheduler refused them."""
-        self.promises.prune({pod.uid: pod for pod in pods}, now)
-        flying = selection.in_flight(pods, now, nominated=settings.nominate)
-        return {pod.uid: pod for pod in flying} | self.promises.pods()
-
     def _plan(self, this: Round) -> Orders:
         started = time.monotonic()
         try:
-            this, result, moving = self._best(this)
+            this, result, moving = self._replanning.best(this)
             orders = orders_of(result, this, self._settings.policy_of)
             self.promises.make(orders.diverted, claimed=True)
             self.promises.make(order for wave in orders.waves for order in wave)
@@ -203,67 +165,7 @@ class Planning:
         self._unplaced = {} if this.more else orders.unplaced
         return orders
 
-    def _best(self, this: Round) -> tuple[Round, PlanResult, int]:
-        """The plan; or one with pods on their way to a node among those to choose, if that places more.
-
-        Nothing more is written as soon as it may come to that: what is bound is in the way for good.
-        """
-        revise = not self._revision.skips()
-        first, moving = self._solve(this, short=self.promises.suspend if revise else _nothing)
-        joint = self._joint(this) if self._fitting(this, first) else None
-        if joint is None:
-            return this, first, moving
-        if not revise:
-            self._revision.record(found=False)
-            return this, first, moving
-        second, still_moving = self._solve(joint)
-        found = _places_more(first, second, this, joint)
-        self._revision.record(found=found)
-        if found:
-            return joint, second, still_moving
-        _log.info(
-            "%d pods have no place, and a plan for them and %d in flight, by %s, would leave %d: not taken",
-            len(first.plan.unplaced),
-            len(joint.chosen) - len(this.chosen),
-            second.plan.engine,
-            len(second.plan.unplaced),
-        )
-        return this, first, moving
-
-    def _fitting(self, this: Round, result: PlanResult) -> bool:
-        """Whether a node is large enough for one of those without a place, but for the pods in flight."""
-        unplaced = [pod for pod in this.chosen if str(pod) in result.plan.unplaced]
-        nodes = self._cache.snapshot().nodes if unplaced else None
-        return nodes is not None and any(_RESOURCES.feasible(pod, nodes).any() for pod in unplaced)
-
-    def _joint(self, this: Round) -> Round | None:
-        """With the pods on their way that can still be sent elsewhere, if there are any."""
-        settings, now = this.settings, time.time()
-        unbound = self._cache.waiting()
-        in_flight = self._in_flight(unbound, settings, now)
-        flying = {
-            pod.uid: pod
-            for pod in unbound
-            if pod.uid in in_flight
-            and pod.uid not in self.promises
-            and pod.nominated in {"", in_flight[pod.uid].node_name}
-        }
-        unwritten = self.promises.unclaimed().values()
-        again = [_pinned(pod, this.moves) for pod in (*unwritten, *flying.values())]
-        if not again or len(again) + len(this.chosen) > settings.batch.max_pods:
-            return None
-        waited = {pod.uid: selection.waited_seconds(pod, now) for pod in again}
-        return replace(
-            this,
-            # Of equal pods the first have a place.
-            chosen=[*again, *this.chosen],
-            waited={**this.waited, **waited},
-            in_flight={uid: pod for uid, pod in in_flight.items() if uid not in waited},
-            flying={uid: in_flight[uid].node_name for uid in flying},
-        )
-
-    def _solve(self, this: Round, short: Callable[[], None] = _nothing) -> tuple[PlanResult, int]:
-        """The plan, and how many pods are in flight besides those it places."""
+    def _solve(self, this: Round, short: Callable[[], None], *, patient: bool) -> Solved:
         snapshot, pods = self._cache.state()
         # Since they were chosen, some may have been bound.
         bound = [pod for pod in pods if pod.node_name]
@@ -277,7 +179,7 @@ class Planning:
             self._settings.policy_of,
             self._worker,
             settings.solve_seconds,
-            patience=0.0 if self._patience.skips() else settings.place_seconds,
+            patience=settings.place_seconds if patient and not self._patience.skips() else 0.0,
             idle=_IDLE_SECONDS,
             enough=Newcomers(self._cache, this.seen, _WAIT_SECONDS_A_POD * len(chosen)).waited,
             short=short,
@@ -288,31 +190,4 @@ class Planning:
             rent=settings.rent,
             engine=settings.engine,
         )
-        return result, len(moving)
-
-
-def _pinned(pod: Pod, moves: InFlight) -> Pod:
-    """To its target, if it replaces a pod that was moved."""
-    node = moves.pins.get(pod.uid)
-    return pod if node is None else msgspec.structs.replace(pod, annotations={**pod.annotations, NODE: node})
-
-
-def _places_more(first: PlanResult, second: PlanResult, this: Round, joint: Round) -> bool:
-    """Whether all that were on their way have a place, more of the others do, and nobody new goes first.
-
-    By priority: more pods of a higher one first. What was ungated is scheduled at once, wherever it is sent.
-    """
-    wave_of = {each.uid: each.wave for each in second.plan.placements}
-    start = min(wave_of.values(), default=0)
-    node_of = {each.uid: each.node for each in second.plan.placements}
-    return (
-        all(str(pod) not in second.plan.unplaced for pod in joint.chosen[: -len(this.chosen)])
-        and all(wave_of[uid] == start for uid, node in joint.flying.items() if node_of.get(uid, node) != node)
-        and _by_priority(this.chosen, second) > _by_priority(this.chosen, first)
-    )
-
-
-def _by_priority(pods: Collection[Pod], result: PlanResult) -> list[int]:
-    """How many have a place: of the highest priority, of the next, ..."""
-    placed = Counter(pod.priority for pod in pods if str(pod) not in result.plan.unplaced)
-    return [placed[priority] for priority in sorted({pod.priority for pod in pods}, reverse=True)]
+        return Solved(this, result, len(moving))

@@ -6,13 +6,13 @@ place for nothing.
 
 import asyncio
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
 from tradewind.cluster.objects import Pod
 from tradewind.controller.orders import Order
-from tradewind.planner import plan_annotation
+from tradewind.planner import plan_annotation, selection
 
 _LOOK_SECONDS = 0.01
 
@@ -34,6 +34,15 @@ class Promises:
                 seen = waiting.get(uid)
                 if seen is None or plan_annotation.read(seen) == order.plan or not order.plan.fresh(now):
                     self._drop(uid)
+
+    def in_flight(self, pods: Sequence[Pod], now: float, *, nominated: bool) -> dict[str, Pod]:
+        """By UID, those of the pods that are on their way to a node, as if they were on it.
+
+        Their room is taken, unless kube-scheduler refused them.
+        """
+        self.prune({pod.uid: pod for pod in pods}, now)
+        flying = selection.in_flight(pods, now, nominated=nominated)
+        return {pod.uid: pod for pod in flying} | self.pods()
 
     def pods(self) -> dict[str, Pod]:
         """By UID, as if they were on their nodes."""

@@ -17,6 +17,7 @@ from tradewind.cluster.cache import WorkCounter
 from tradewind.cluster.objects import Pod
 from tradewind.controller.batching import Collected, collect
 from tradewind.controller.company import Company
+from tradewind.controller.crowding import crowded
 from tradewind.controller.evictions import Evictions
 from tradewind.controller.floor_guard import FloorGuard
 from tradewind.controller.growing import Growing
@@ -252,6 +253,8 @@ class PlannerService:
             except Exception:  # noqa: BLE001  any defect at all: the next batch may do better
                 _log.exception("planning failed; retrying with the next batch")
                 more = False
+            finally:
+                self._planning.promises.resume()
             seen = seen if more else news
 
     async def _collect(self, seen: WorkCounter, writer: PlanWriter) -> Collected:
@@ -275,9 +278,18 @@ class PlannerService:
             min_seconds=min_seconds,
             busy=lambda: writer.busy,
             owed=self._owed.owed,
+            crowded=self._crowded,
         )
         self._closed = time.monotonic()
         return collected
+
+    def _crowded(self) -> bool:
+        """Then what is planned is not written either until the batch is: it may have to go elsewhere."""
+        seconds = self._parts.settings.planner.batch.seconds
+        found = crowded(self._parts.cache, time.time(), seconds)
+        if found:
+            self._planning.promises.suspend()
+        return found
 
     async def _round(self, writer: PlanWriter, events: PlanEvents, *, news: bool, pressed: bool) -> bool:
         """Whether pods are left for another round right away."""

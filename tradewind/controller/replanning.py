@@ -1,0 +1,133 @@
+"""A plan that leaves pods out is made once more, with pods on their way to a node among those to choose."""
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Collection
+from dataclasses import replace
+from typing import NamedTuple, Protocol
+
+from scoring.filters.resources import Resources
+from tradewind.cluster.cache import Cache
+from tradewind.cluster.objects import Pod
+from tradewind.controller.backoff import Backoff
+from tradewind.controller.orders import Round, pinned
+from tradewind.controller.promises import Promises
+from tradewind.planner import selection
+from tradewind.planner.planner import PlanResult
+
+_RESOURCES = Resources()
+
+_log = logging.getLogger(__name__)
+
+
+def _nothing() -> None:
+    pass
+
+
+class Solved(NamedTuple):
+    this: Round  # that it was made for
+    result: PlanResult
+    moving: int  # pods in flight besides those it places
+
+
+class Solve(Protocol):
+    def __call__(self, this: Round, short: Callable[[], None], /, *, patient: bool) -> Solved:
+        """`short` is called if the greedy plan leaves pods out, which `patient` takes its time for."""
+
+
+class Replanning:
+    def __init__(self, cache: Cache, promises: Promises, solve: Solve) -> None:
+        self._cache = cache
+        self._promises = promises
+        self._solve = solve
+        self._backoff = Backoff()
+
+    def failed(self) -> None:
+        """Pods on their way could not be sent elsewhere."""
+        self._backoff.record(found=False)
+
+    def best(self, this: Round) -> Solved:
+        """The plan; or one with pods on their way to a node among those to choose, if that places more.
+
+        Nothing more is written as soon as it may come to that: what is bound is in the way for good.
+        """
+        revise = not self._backoff.skips()
+        loose = revise and bool(this.in_flight)
+        first = self._solve(this, self._promises.suspend if revise else _nothing, patient=not loose)
+        if not self._fitting(first):
+            return first
+        joint = self.joint(this)
+        if joint is None:
+            return self._solve(this, _nothing, patient=True) if loose else first
+        if not revise:
+            self._backoff.record(found=False)
+            return first
+        second = self._solve(joint, _nothing, patient=True)
+        found = places_more(first, second)
+        self._backoff.record(found=found)
+        if found:
+            return second
+        _log.info(
+            "%d pods have no place, and a plan for them and %d in flight, by %s, would leave %d: not taken",
+            len(first.result.plan.unplaced),
+            len(joint.chosen) - len(this.chosen),
+            second.result.plan.engine,
+            len(second.result.plan.unplaced),
+        )
+        return first
+
+    def _fitting(self, first: Solved) -> bool:
+        """Whether a node is large enough for one of those without a place, but for the pods in flight."""
+        unplaced = [pod for pod in first.this.chosen if str(pod) in first.result.plan.unplaced]
+        nodes = self._cache.snapshot().nodes if unplaced else None
+        return nodes is not None and any(_RESOURCES.feasible(pod, nodes).any() for pod in unplaced)
+
+    def joint(self, this: Round) -> Round | None:
+        """With the pods on their way that can still be sent elsewhere, if there are any."""
+        settings, now = this.settings, time.time()
+        unbound = self._cache.waiting()
+        in_flight = self._promises.in_flight(unbound, now, nominated=settings.nominate)
+        flying = {
+            pod.uid: pod
+            for pod in unbound
+            if pod.uid in in_flight
+            and pod.uid not in self._promises
+            and pod.nominated in {"", in_flight[pod.uid].node_name}
+        }
+        unwritten = self._promises.unclaimed().values()
+        again = [pinned(pod, this.moves) for pod in (*unwritten, *flying.values())]
+        if not again or len(again) + len(this.chosen) > settings.batch.max_pods:
+            return None
+        waited = {pod.uid: selection.waited_seconds(pod, now) for pod in again}
+        return replace(
+            this,
+            # Of equal pods the first have a place.
+            chosen=[*again, *this.chosen],
+            waited={**this.waited, **waited},
+            in_flight={uid: pod for uid, pod in in_flight.items() if uid not in waited},
+            flying={uid: in_flight[uid].node_name for uid in flying},
+        )
+
+
+def places_more(first: Solved, second: Solved) -> bool:
+    """Whether all that were on their way have a place, more of the others do, and nobody new goes first.
+
+    By priority: more pods of a higher one first. What was ungated is scheduled at once, wherever it is sent.
+    """
+    chosen, joint, plan = first.this.chosen, second.this, second.result.plan
+    wave_of = {each.uid: each.wave for each in plan.placements}
+    start = min(wave_of.values(), default=0)
+    node_of = {each.uid: each.node for each in plan.placements}
+    return (
+        all(str(pod) not in plan.unplaced for pod in joint.chosen[: -len(chosen)])
+        and all(wave_of[uid] == start for uid, node in joint.flying.items() if node_of.get(uid, node) != node)
+        and _by_priority(first, chosen) < _by_priority(second, chosen)
+    )
+
+
+def _by_priority(solved: Solved, pods: Collection[Pod]) -> list[int]:
+    """How many have a place: of the highest priority, of the next, ..."""
+    unplaced = solved.result.plan.unplaced
+    placed = Counter(pod.priority for pod in pods if str(pod) not in unplaced)
+    return [placed[priority] for priority in sorted({pod.priority for pod in pods}, reverse=True)]
