@@ -33,18 +33,23 @@ _WEB = {"fastapi", "uvicorn", "starlette", "uvloop"}
 _KUBERNETES = {"kubernetes", "aiohttp", "requests"}
 _WRITES = {"aiohttp", "asyncio"}
 _OTHER_PARTS = {"requests", "requests_oauthlib", "websocket", "kubernetes.watch"}  # of the official client
-_SHOW = "; import sys; names = {*sys.modules}; names |= {name.partition('.')[0] for name in names}; "
+_SHOW = "names = {*sys.modules}; names |= {name.partition('.')[0] for name in names}; "
 _SHOW += "print(*sorted(names), file=sys.stderr)"
 
 
 def _imported(*arguments: str, kubeconfig: str = "/no/such/kubeconfig") -> set[str]:
-    program = f"import atexit\natexit.register(lambda: exec({_SHOW[2:]!r}))\n"
+    return set(_ended(_SHOW, *arguments, kubeconfig=kubeconfig))
+
+
+def _ended(show: str, *arguments: str, kubeconfig: str = "/no/such/kubeconfig") -> list[str]:
+    """What `show` writes after the command."""
+    program = f"import atexit, sys\natexit.register(lambda: exec({show!r}))\n"
     program += f"from tradewind.cli.main import main\nmain({list(arguments)!r})"
     environment = {"KUBECONFIG": kubeconfig, "PYTHONPATH": ":".join(sys.path)}
     ended = subprocess.run(  # noqa: S603  our own program
         [sys.executable, "-c", program], capture_output=True, text=True, check=False, env=environment
     )
-    return set(ended.stderr.splitlines()[-1].split())
+    return ended.stderr.splitlines()[-1].split()
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["nonsense"]])
@@ -69,6 +74,18 @@ def test_check_config_needs_neither_a_cluster_nor_a_server_nor_numbers(text: str
     assert {"yaml", "scoring.registry", "tradewind.fleet.settings"} <= imported
     assert not imported & (_SOLVERS | _WEB | _KUBERNETES | {"prometheus_client", "numpy"})
     assert not imported & {"tradewind.fleet.policy", "tradewind.planner.problem", "tradewind.market.table"}
+
+
+def test_the_collector_looks_at_nothing_that_was_imported(tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(_HEAD)
+    frozen, followed, enabled = _ended(
+        "import gc; print(gc.get_freeze_count(), len(gc.get_objects()), gc.isenabled(), file=sys.stderr)",
+        "check-config",
+        str(file),
+    )
+    assert int(frozen) > int(followed)
+    assert enabled == "True"
 
 
 def test_the_watchdog_starts_every_minute_without_what_only_services_need() -> None:
