@@ -50,7 +50,7 @@ class Moving:
         snapshot, pods = cache.state()
         rules = Rules(self._settings.moves, self._held, self._ledger, now)
         limits = rules.limits(self._settings.schedulers)
-        found = drains(snapshot, pods, self._policies.of, limits=limits, rent=self._settings.rent)
+        found = drains(snapshot, pods, self._policies.of, limits=limits, rent=self._settings.rents)
         at_stake = stakes(snapshot, pods)
         for each in best_first(found, at_stake):
             rules = Rules(self._settings.moves, self._held, self._ledger, now)
@@ -62,4 +62,4 @@ class Moving:
             yield each.moves
 
     def _waiting(self, cache: Cache) -> Waiting:
-        return Waiting(*cache.state(), self._policies.of, rent=self._settings.rent)
+        return Waiting(*cache.state(), self._policies.of, rent=self._settings.rents)

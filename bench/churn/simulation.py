@@ -28,6 +28,7 @@ from tradewind.config import document
 from tradewind.config.classes import Policies
 from tradewind.market.market import Market
 from tradewind.planner.planner import plan
+from tradewind.planner.rent import Rent
 from tradewind.planner.standing.programme import Programme
 from tradewind.planner.standing.standing import StandingPlan
 from tradewind.planner.worker import Worker
@@ -58,12 +59,12 @@ def simulate(
 def _placing(way: Way, settings: document.Document) -> Place:
     policies = settings.policies()
     if way.planned:
-        return planned(policies, None, 0.0, settings.planner.rent)
+        return planned(policies, None, 0.0, settings.planner.rents)
     scores = scored(policies, way.weight)
     return guided(scores, policies, _WINDOW_SECONDS, _SOLVE_SECONDS) if way.guided else scores
 
 
-def planned(policies: Policies, worker: Worker | None, seconds: float, rent: float) -> Place:
+def planned(policies: Policies, worker: Worker | None, seconds: float, rent: Rent) -> Place:
     def place(cache: Cache, _pods: Sequence[Pod]) -> dict[str, str]:
         """Those that run are told of too: their nodes are in use."""
         done = plan(*cache.state(), policies.of, worker, seconds, rent=rent)

@@ -31,7 +31,7 @@ class Way:
 
 
 def _presets(name: str, **kinds: bool) -> tuple[Way, ...]:
-    more = {"planner": {"moves": MOVES}} if kinds.get("moved") else {}
+    more = {"planner": {"moves": MOVES, "durableRent": 1}} if kinds.get("moved") else {}
     return tuple(Way(name=f"{name}, {each}", settings={"preset": each, **more}, **kinds) for each in PRESETS)
 
 

@@ -13,6 +13,7 @@ from tradewind.planner.greedy import greedy
 from tradewind.planner.plan import Plan, make_plan
 from tradewind.planner.problem import Outcome
 from tradewind.planner.reasons import reasons
+from tradewind.planner.rent import NO_RENT, Rent
 from tradewind.planner.settings import Engine
 
 HOST = "kubernetes.io/hostname"
@@ -35,7 +36,7 @@ def filled(nodes: Iterable[NodeBuilder], pods: Iterable[PodBuilder]) -> Cache:
     return cache
 
 
-def batch_of(cache: Cache, rent: float = 0.0) -> Batch:
+def batch_of(cache: Cache, rent: Rent = NO_RENT) -> Batch:
     return make_batch(cache.snapshot(), cache.all_pods(), policy_of, rent=rent)
 
 

@@ -14,11 +14,13 @@ from tradewind.planner.batch import Batch, make_batch
 from tradewind.planner.engine import optimise
 from tradewind.planner.greedy import greedy
 from tradewind.planner.problem import Assignment, Outcome, money
+from tradewind.planner.rent import NO_RENT, Rent
 
 _SPOT = ("karpenter.sh/capacity-type", "spot")
 _OTHERS = ("resource_fit", "disk_type", "network_type", "stability", "equivalence")
 _HEAD = "apiVersion: tradewind.dev/v1alpha1\nkind: TradewindConfiguration\n"
 _WEIGHTS = st.floats(0.1, 100)
+_RENT = Rent(2.0)
 
 
 def _policy(weights: Mapping[str, float]) -> Policy:
@@ -50,7 +52,7 @@ def _best(batch: Batch) -> Assignment:
 
 
 def _batch(
-    nodes: Sequence[NodeBuilder], pods: Sequence[PodBuilder], policy: Policy, rent: float = 2.0
+    nodes: Sequence[NodeBuilder], pods: Sequence[PodBuilder], policy: Policy, rent: Rent = _RENT
 ) -> Batch:
     return make_batch(cluster_of(nodes, pods), [each.build() for each in pods], lambda _: policy, rent=rent)
 
@@ -97,7 +99,7 @@ def test_where_no_rent_is_asked_every_score_decides_between_nodes_in_use(
 ) -> None:
     policy = _policy(weights)
     plain = pod("p").requests(cpu=1)
-    batch = _batch(nodes, [*_running(nodes), plain], policy, rent=0.0)
+    batch = _batch(nodes, [*_running(nodes), plain], policy, rent=NO_RENT)
     total = policy.total(plain.build(), batch.snapshot.nodes)
     assert total[_row(batch)] == pytest.approx(total.max(), rel=1e-4)
 
@@ -158,7 +160,7 @@ def test_raising_the_weight_of_price_never_lowers_its_sum_on_nodes_in_use(
 def test_where_price_is_all_that_counts_the_plan_is_the_cheapest(
     nodes: list[NodeBuilder], pods: list[PodBuilder]
 ) -> None:
-    batch = _batch(nodes, pods, _policy({"price": 1.0}), rent=0.0)
+    batch = _batch(nodes, pods, _policy({"price": 1.0}), rent=NO_RENT)
     found = _best(batch)
     count = sum(found.values())
     # Every set of nodes that has room for as many.
@@ -191,7 +193,7 @@ def test_a_class_has_its_weights_for_itself(
     snapshot, built = cluster_of(nodes, pods), [each.build() for each in pods]
     found = []
     for policies in (theirs, ours):
-        batch = make_batch(snapshot, built, policies.of, rent=2.0)
+        batch = make_batch(snapshot, built, policies.of, rent=_RENT)
         index = next(i for i, group in enumerate(batch.groups) if group.pod.name == "x")
         rows = [row for (each, row) in _best(batch) if each == index]
         found.append((batch.problem.classes[index].cost.tolist(), rows))

@@ -15,15 +15,17 @@ from tests.builders import NodeBuilder, PodBuilder, cluster_of, node, pod
 from tradewind.config import document as config
 from tradewind.planner.objective import pod_cost
 from tradewind.planner.planner import plan
+from tradewind.planner.rent import NO_RENT, Rent
 
 _SPOT = node("spot").cpu(4).price(1.0).label("karpenter.sh/capacity-type", "spot")
 _SPOT = _SPOT.annotation("tradewind.dev/interruption-rate", "0.1").label("zone", "a")
 _DURABLE = node("durable").cpu(4).price(3.0).label("zone", "b")
 _NODES = [_SPOT, _DURABLE]
+_RENT = Rent(2.0)
 _SHARE = np.array([0.5, 0.25])  # so the pod costs 0.5 on spot, 0.75 on durable
 
 
-def cost(of: PodBuilder, *scorers: tuple[Scorer, float], rent: float = 0.0) -> list[float]:
+def cost(of: PodBuilder, *scorers: tuple[Scorer, float], rent: Rent = NO_RENT) -> list[float]:
     nodes = cluster_of(_NODES).nodes
     policy = Policy(filters=(), scorers=scorers)
     return list(pod_cost(of.build(), policy, nodes, np.array([1.0, 3.0]), _SHARE, rent=rent))
@@ -42,7 +44,27 @@ def test_the_loss_to_expect_is_an_hour_of_the_pods_work() -> None:
 
 def test_rent_is_asked_for_the_room_that_is_taken() -> None:
     # 2 x the harmonic mean of 0.5, or 0.75, and the median 0.625 more: 0.5556 and 0.6818
-    assert cost(pod("p"), rent=2.0) == pytest.approx([0.05 + 1.1111, 1.3636], abs=1e-4)
+    assert cost(pod("p"), rent=_RENT) == pytest.approx([0.05 + 1.1111, 1.3636], abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("each", "more"),
+    [
+        # all of the 0.75 that it costs there, half as much again, and nothing on the spot node
+        pytest.param(pod("p"), 1.125, id="a plain pod"),
+        pytest.param(pod("p").priority(-1), 1.125, id="a batch pod"),
+        pytest.param(pod("p").priority(2_000), 0.0, id="not a pod of high priority"),
+        pytest.param(pod("p").priority(1_500), 1.125, id="what is high is the rule's to say"),
+    ],
+)
+def test_durable_room_is_kept_for_pods_of_high_priority(each: PodBuilder, more: float) -> None:
+    rule = (WorkloadPriority(high=2_000), 1.0)
+    asked = np.subtract(cost(each, rule, rent=Rent(durable=1.5)), cost(each, rule))
+    assert asked == pytest.approx([0.0, more])
+
+
+def test_without_the_rule_high_priority_is_what_it_is_by_default() -> None:
+    assert cost(pod("p").priority(1_000), rent=Rent(durable=1.0)) == cost(pod("p").priority(1_000))
 
 
 def test_a_critical_pod_is_weighed_against_the_price_of_a_node() -> None:
@@ -72,8 +94,8 @@ def test_a_preference_is_worth_what_it_is_to_kube_scheduler() -> None:
     snapshot = cluster_of(_NODES)
     prices = np.array([1.0, 3.0])
     wanting, plain = prefers("b").build(), pod("p").requests(cpu=1).build()
-    more = pod_cost(wanting, policy, snapshot.nodes, prices, _SHARE, rent=0.0) - pod_cost(
-        plain, policy, snapshot.nodes, prices, _SHARE, rent=0.0
+    more = pod_cost(wanting, policy, snapshot.nodes, prices, _SHARE, rent=NO_RENT) - pod_cost(
+        plain, policy, snapshot.nodes, prices, _SHARE, rent=NO_RENT
     )
     reach = float(np.ptp(policy.total(plain, snapshot.nodes)))
     # 4 x 0.625 / 2 dollars a point of ours, a tenth of the range for each of the 2 points that zone a lacks
@@ -90,7 +112,7 @@ def test_without_a_weight_of_the_price_other_weights_still_count() -> None:
 def placed(
     pods: list[PodBuilder],
     *,
-    rent: float = 2.0,
+    rent: Rent = _RENT,
     preset: str = "balanced",
     nodes: Sequence[NodeBuilder] = _NODES,
 ) -> dict[str, str]:
@@ -116,8 +138,8 @@ def test_plain_pods_leave_durable_room_to_those_who_need_it() -> None:
 def test_of_two_open_nodes_a_plan_takes_the_preferred_one() -> None:
     nodes = [node("cheap").cpu(4).price(1.0).label("zone", "a"), _DURABLE]
     running = [pod(name).requests(cpu=1).on(name) for name in ("cheap", "durable")]
-    assert placed([*running, prefers("b")], rent=0.0, nodes=nodes) == {"default/p": "durable"}
-    assert placed([*running, prefers("a")], rent=0.0, nodes=nodes) == {"default/p": "cheap"}
+    assert placed([*running, prefers("b")], rent=NO_RENT, nodes=nodes) == {"default/p": "durable"}
+    assert placed([*running, prefers("a")], rent=NO_RENT, nodes=nodes) == {"default/p": "cheap"}
 
 
 def test_a_plan_for_availability_opens_a_durable_node_for_a_plain_pod() -> None:

@@ -14,6 +14,7 @@ from tradewind.planner.greedy import greedy
 from tradewind.planner.plan import make_plan
 from tradewind.planner.problem import Outcome, value
 from tradewind.planner.reasons import reasons
+from tradewind.planner.rent import Rent
 
 # TRADEWIND_ORACLE=5000 looks at more of them.
 _CLUSTERS = int(os.environ.get("TRADEWIND_ORACLE", "200"))
@@ -25,11 +26,11 @@ def test_plans_are_valid_and_the_best(chunk: int) -> None:
     for seed in range(chunk, min(chunk + _CHUNK, _CLUSTERS)):
         nodes, pods = draw_cluster(random.Random(seed))
         cache = filled(nodes, pods)
-        batch = batch_of(cache, rent=2.0 * (seed % 2))
+        batch = batch_of(cache, rent=Rent(2.0 * (seed % 2), 1.0 * (seed % 3)))
         floor = greedy(batch.problem)
         found = [Outcome(floor, "greedy")]
         optimise(batch.problem, floor, 10, found.append)
-        for assignment, engine in (found[0], found[-1]):
+        for assignment, engine, _ in (found[0], found[-1]):
             unplaced = {**batch.refused, **reasons(batch, assignment)}
             plan = make_plan(batch, valid_order(batch.problem, assignment), unplaced, engine)
             fresh = filled(nodes, pods)

@@ -187,7 +187,7 @@ class Planning:
             favour=selection.favour(chosen, this.waited, settings.hold_seconds, settings.tenant_share),
             expires_at=float(round(this.now + settings.plan_seconds)),
             pools=self._pools(),
-            rent=settings.rent,
+            rent=settings.rents,
             engine=settings.engine,
         )
         return Solved(this, result, len(moving))

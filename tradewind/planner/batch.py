@@ -14,6 +14,7 @@ from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Snapshot
 from tradewind.planner.keepers import NODES_OWN
 from tradewind.planner.problem import Problem
+from tradewind.planner.rent import NO_RENT, Rent
 from tradewind.planner.terms import (
     Group,
     other_accounts,
@@ -42,12 +43,12 @@ def make_batch(
     pods: Sequence[Pod],
     policy_of: PolicyOf,
     favour: Mapping[str, int] | None = None,
-    rent: float = 0.0,
+    rent: Rent = NO_RENT,
 ) -> Batch:
     """All pods of the cluster: those on nodes, and those that wait for one.
 
-    `favour` by UID: among pods of equal priority the higher goes first; 0 where nothing is said. `rent` as
-    `objective` says.
+    `favour` by UID: among pods of equal priority the higher goes first; 0 where nothing is said. `rent` is
+    what room costs.
     """
     placed = [pod for pod in pods if pod.node_name and not pod.finished]
     waiting = [pod for pod in pods if not (pod.node_name or pod.finished or pod.deleting)]
@@ -124,7 +125,7 @@ def _problem(
     snapshot: Snapshot,
     groups: Sequence[Group],
     staying: Sequence[Pod],
-    rent: float,
+    rent: Rent,
 ) -> Problem:
     nodes = snapshot.nodes
     in_use = [pod.node_name for pod in staying if pod.owner is None or pod.owner.kind not in NODES_OWN]

@@ -22,6 +22,7 @@ from tradewind.planner.batch import Batch, PolicyOf, make_batch
 from tradewind.planner.emptying import STRATEGIES, Emptying
 from tradewind.planner.keepers import Keeper, Keepers, Limits
 from tradewind.planner.problem import Assignment, Problem
+from tradewind.planner.rent import NO_RENT, Rent
 from tradewind.planner.terms import Group
 
 
@@ -69,11 +70,11 @@ def drains(
     *,
     limits: Limits | None = None,
     unbound: Collection[str] = (),
-    rent: float = 0.0,
+    rent: Rent = NO_RENT,
 ) -> Drains:
     """`unbound` are UIDs of pods that are only planned: they go elsewhere without being moved.
 
-    `rent` as `objective` says; 0: no more pods are to come.
+    `rent` is what room costs.
     """
     cluster = _Cluster(snapshot, pods, budgets, limits or Limits(), frozenset(unbound))
     batch, assignment, at = cluster.batch(policy_of, rent)
@@ -168,7 +169,7 @@ class _Cluster:
                 self.empty.append(node.name)
 
     def batch(
-        self, policy_of: PolicyOf, rent: float = 0.0
+        self, policy_of: PolicyOf, rent: Rent = NO_RENT
     ) -> tuple[Batch, Assignment, dict[tuple[int, int], list[Pod]]]:
         """The pods of open nodes as if they waited, where they are now, and which by class and row."""
         moving = {pod.uid: pod for name in self.open for pod in self._on[name]}

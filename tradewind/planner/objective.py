@@ -20,6 +20,7 @@ from scoring.topology import tally
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Nodes
 from tradewind.planner.problem import Floats, Mask
+from tradewind.planner.rent import Rent
 
 # What the scores that are left out are still worth: enough to decide between nodes that cost the same, too
 # little to open one that would not be needed.
@@ -41,21 +42,24 @@ _EMPTIEST = ResourceFit(formula="literal")
 # than it does in the scores: with this, pods are interrupted no more often than with scores alone.
 _STABILITY = 1.25
 
+_HIGH = WorkloadPriority().high
+
 _LEFT_OUT: tuple[type[Scorer], ...] = (Price, ResourceFit, Equivalence)
 
 
-def pod_cost(pod: Pod, policy: Policy, nodes: Nodes, price: Floats, share: Floats, *, rent: float) -> Floats:
+def pod_cost(pod: Pod, policy: Policy, nodes: Nodes, price: Floats, share: Floats, *, rent: Rent) -> Floats:
     """(N,) `share` is the pod's largest share of any resource of the node, `price` the whole node's.
 
-    `nodes` are those that the pod may go to, as for the scores. `rent` is what room costs beside the node, in
-    shares of its price: where more pods are to come, room on a node that is open is not free, because
-    somebody else will need it.
+    `nodes` are those that the pod may go to, as for the scores. Where more pods are to come, room on a
+    node that is open is not free: `rent` is what it costs.
     """
     if not len(nodes):
         return np.zeros(0)
     own = price * share
     median = float(np.median(own))
-    cost = nodes.interruption_rate * own + rent * _harmonic_mean(own, median)
+    cost = nodes.interruption_rate * own + rent.room * _harmonic_mean(own, median)
+    if rent.durable and pod.priority < _high(policy):
+        cost += rent.durable * own * nodes.durable
     weights = {rule.name: weight for rule, weight in policy.scorers}
     all_weights = sum(weights.values())
     if not all_weights:
@@ -112,6 +116,11 @@ def spread(pod: Pod, count: int, nodes: Nodes, price: Floats, *, cost: Floats, a
     if preferred is not None:
         first[rows] += step * count * preferred
     return Spread(first, step)
+
+
+def _high(policy: Policy) -> int:
+    """The priority from which on durable nodes are for the pod."""
+    return next((rule.high for rule, _ in policy.scorers if isinstance(rule, WorkloadPriority)), _HIGH)
 
 
 def _harmonic_mean(own: Floats, median: float) -> Floats:

@@ -13,6 +13,7 @@ from tradewind.planner.plan import Plan, make_plan
 from tradewind.planner.pools import growth
 from tradewind.planner.problem import Assignment, Outcome, Problem, placed_counts
 from tradewind.planner.reasons import reasons
+from tradewind.planner.rent import NO_RENT, Rent
 from tradewind.planner.settings import Engine, PoolTemplate
 from tradewind.planner.worker import Result, Worker
 
@@ -50,7 +51,7 @@ def plan(
     favour: Mapping[str, int] | None = None,
     expires_at: float = math.inf,
     pools: Sequence[PoolTemplate] = (),
-    rent: float = 0.0,
+    rent: Rent = NO_RENT,
     engine: Engine = "auto",
 ) -> PlanResult:
     """The greedy placement, bettered by the worker within so many seconds; without a worker as it is.
@@ -59,8 +60,7 @@ def plan(
     `Worker.solve` says; with `skip_solver_if_complete` the worker is asked only if there is such a pod.
     `short` is called before it is asked, if the greedy placement leaves a pod out.
     `favour` as `selection` says, by UID. `pools` are planned on for the pods that found no place, in as many
-    seconds again. `rent` as `objective` says; 0: no more pods are to come. `engine` betters the greedy
-    placement.
+    seconds again. `rent` is what room costs. `engine` betters the greedy placement.
     """
     batch = make_batch(snapshot, pods, policy_of, rent=rent)
     baseline = greedy(batch.problem)

@@ -11,6 +11,7 @@ from tradewind.cluster.quantity import amount, parse_nanos
 from tradewind.cluster.wire import Taint
 from tradewind.errors import QuantityError
 from tradewind.planner.moves.causes import Cause
+from tradewind.planner.rent import Rent
 
 Engine = Literal["auto", "flow"]
 """Which solvers better the greedy placement: whatever suits the batch, or the plain min-cost flow."""
@@ -217,10 +218,20 @@ class PlannerSettings(_Settings):
         le=100,
         description="of room that later pods may need, in shares of the node's price",
     )
+    durable_rent: float = Field(
+        default=0.0,
+        ge=0,
+        le=100,
+        description="the same beside it for durable nodes, from pods that are not of high priority",
+    )
     gangs: GangSettings = GangSettings()
     moves: MoveSettings = MoveSettings()
     standing: StandingSettings = StandingSettings()
     pools: tuple[PoolTemplate, ...] = ()
+
+    @property
+    def rents(self) -> Rent:
+        return Rent(self.rent, self.durable_rent)
 
     @field_validator("pools")
     @classmethod

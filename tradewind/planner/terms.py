@@ -19,6 +19,7 @@ from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Nodes
 from tradewind.planner.objective import pod_cost, spread
 from tradewind.planner.problem import Amounts, Floats, Mask, PodClass
+from tradewind.planner.rent import Rent
 
 # Placing a pod is worth more than any saving; a higher priority more than all of the lower ones, as far as
 # the solvers' integers reach.
@@ -92,7 +93,7 @@ def pod_classes(
     nodes: Nodes,
     price: Floats,
     *,
-    rent: float,
+    rent: Rent,
 ) -> tuple[PodClass, ...]:
     """One for each group; those that differ only in what ties them to other pods share their columns."""
     shared: dict[Hashable, _Columns] = {}
@@ -154,7 +155,7 @@ def own_terms(pod: Pod) -> Hashable:
     )
 
 
-def _columns(group: Group, nodes: Nodes, price: Floats, others: Sequence[Account], rent: float) -> _Columns:
+def _columns(group: Group, nodes: Nodes, price: Floats, others: Sequence[Account], rent: Rent) -> _Columns:
     needs = {account: amount for account, (amount, _) in group.needs().items()}
     requests = _amounts(needs, nodes)
     share = _share(requests, nodes)

@@ -14,6 +14,7 @@ from tradewind.cluster.objects import Pod
 from tradewind.planner.drains import Move, carried_out
 from tradewind.planner.plan_annotation import PlanAnnotation
 from tradewind.planner.planner import plan
+from tradewind.planner.rent import Rent
 
 _QUICK = {"everySeconds": 5, "minBalance": 0, "minAgeSeconds": 0, "minDollars": 0}
 
@@ -86,7 +87,7 @@ def placed(cluster: FakeCluster, moves: Sequence[Move] = ()) -> set[str]:
     assert after is not None
     target = {move.pod.uid: move.target for move in moves}
     there = [msgspec.structs.replace(each, node_name=target.get(each.uid, each.node_name)) for each in pods]
-    return {each.uid for each in plan(after, there, policy_of, None, 0.0, rent=2.0).plan.placements}
+    return {each.uid for each in plan(after, there, policy_of, None, 0.0, rent=Rent(2.0)).plan.placements}
 
 
 @settings(max_examples=60, deadline=None)

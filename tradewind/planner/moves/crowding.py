@@ -9,13 +9,14 @@ from tradewind.cluster.snapshot import Snapshot
 from tradewind.planner.batch import PolicyOf
 from tradewind.planner.drains import Move, carried_out
 from tradewind.planner.planner import plan
+from tradewind.planner.rent import NO_RENT, Rent
 
 
 class Waiting:
     """The pods without a node at one moment, and what a plan does for them."""
 
     def __init__(
-        self, snapshot: Snapshot, pods: Sequence[Pod], policy_of: PolicyOf, *, rent: float = 0.0
+        self, snapshot: Snapshot, pods: Sequence[Pod], policy_of: PolicyOf, *, rent: Rent = NO_RENT
     ) -> None:
         """`snapshot` and `pods` with those in flight where they are to be."""
         self._snapshot = snapshot

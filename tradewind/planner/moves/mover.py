@@ -157,12 +157,12 @@ class Mover:
         terms = rules.terms(planned.snapshot, world.pods, budgets, settings.schedulers)
         found = [
             Advice(each.chosen, rules.trouble(each.chosen, at_stake, each.cause), each.cause)
-            for each in rescues(planned.snapshot, planned.pods, self._policy_of, terms, rent=settings.rent)
+            for each in rescues(planned.snapshot, planned.pods, self._policy_of, terms, rent=settings.rents)
         ]
         if Cause.MONEY in settings.moves.causes:
             limits = rules.limits(settings.schedulers)
             saving = drains(
-                planned.snapshot, world.pods, self._policy_of, budgets, limits=limits, rent=settings.rent
+                planned.snapshot, world.pods, self._policy_of, budgets, limits=limits, rent=settings.rents
             )
             found += [Advice(each, rules.trouble(each, at_stake)) for each in best_first(saving, at_stake)]
         return found
@@ -170,7 +170,7 @@ class Mover:
     def _beside_waiting(self, advice: Sequence[Advice], world: World) -> list[Advice]:
         """With the reason where a set takes the room of pods that wait; a second look asks again."""
         planned = world.as_planned()
-        waiting = Waiting(planned.snapshot, planned.pods, self._policy_of, rent=self._settings_of().rent)
+        waiting = Waiting(planned.snapshot, planned.pods, self._policy_of, rent=self._settings_of().rents)
         tried = [each for each in advice if not each.trouble][:_TRIES]
         return [
             each._replace(trouble=waiting.crowded_out(each.chosen.moves)) if each in tried else each

@@ -24,6 +24,7 @@ from tradewind.planner.greedy import greedy
 from tradewind.planner.keepers import belongs_to_node
 from tradewind.planner.moves.causes import Cause
 from tradewind.planner.problem import Mask
+from tradewind.planner.rent import NO_RENT, Rent
 
 # Of one look, so that it does not take long: what is left over comes with the next.
 _MAX_UNITS = 50
@@ -51,7 +52,7 @@ def better(snapshot: Snapshot, source: str) -> Mask:
 
 
 def rescues(
-    snapshot: Snapshot, pods: Sequence[Pod], policy_of: PolicyOf, terms: Terms, *, rent: float = 0.0
+    snapshot: Snapshot, pods: Sequence[Pod], policy_of: PolicyOf, terms: Terms, *, rent: Rent = NO_RENT
 ) -> list[Rescue]:
     """In the order of their causes, each with the room that those before it leave."""
     search = _Search(snapshot, pods, policy_of, rent)
@@ -80,7 +81,7 @@ _Movable = Callable[[Pod], bool]
 
 
 class _Search:
-    def __init__(self, snapshot: Snapshot, pods: Sequence[Pod], policy_of: PolicyOf, rent: float) -> None:
+    def __init__(self, snapshot: Snapshot, pods: Sequence[Pod], policy_of: PolicyOf, rent: Rent) -> None:
         self._snapshot = snapshot
         self._pods = {pod.uid: pod for pod in pods}
         self._policy_of = policy_of

@@ -26,7 +26,7 @@ def trouble(drain: Drain, world: World, policy_of: PolicyOf, rules: Rules, setti
     left, planned = machine.moves_left(drain), world.as_planned()
     if carried_out(planned.snapshot, left, policy_of) is None:
         return f"the pods of {drain.node} no longer fit on their targets"
-    waiting = Waiting(planned.snapshot, planned.pods, policy_of, rent=settings.rent)
+    waiting = Waiting(planned.snapshot, planned.pods, policy_of, rent=settings.rents)
     return waiting.crowded_out(left) or _worth_it(drain, world, rules)
 
 

@@ -23,6 +23,7 @@ from tradewind.cluster import hints
 from tradewind.cluster.snapshot import Nodes
 from tradewind.planner.objective import pod_cost
 from tradewind.planner.problem import Floats, Mask
+from tradewind.planner.rent import NO_RENT
 from tradewind.planner.standing.classes import Demand, StandingClass
 from tradewind.planner.standing.kinds import NodeKind, representatives
 from tradewind.planner.terms import Group
@@ -100,7 +101,7 @@ def make_network(
             spread += part * requests[:, index, None] * (on > 0)
             continue
         share = _share(requests[:, index], capacity)
-        own = pod_cost(each.pod, _dollars_alone(each.policy), used, price, share, rent=0.0)
+        own = pod_cost(each.pod, _dollars_alone(each.policy), used, price, share, rent=NO_RENT)
         fits = (requests[:, index, None] <= capacity).all(axis=0)
         cost[index] = np.where(_allowed(each, used) & fits, own, np.inf)
         move[index] = _MOVE_SHARE * float(np.median(price * share)) if len(kinds) else 0.0
