@@ -98,7 +98,7 @@ def _placing(plane: ControlPlane, api: Api, way: Way) -> Iterator[Tradewind | No
 def _of_planner(way: Way) -> dict[str, Any]:
     settings = dict(way.settings or {})
     if way.moved:
-        settings["planner"] = {"moves": sped_up(MOVES)}
+        settings["planner"] = {**settings["planner"], "moves": sped_up(MOVES)}
     elif not way.planned:
         settings["planner"] = {"schedulers": []}
     return settings

@@ -1,4 +1,4 @@
-"""Moves for money and safety, live: once a second the leader goes on with a set, or looks for one."""
+"""Moves for money and safety, live: the leader looks for a set, or goes on with one."""
 
 import logging
 import time

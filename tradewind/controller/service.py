@@ -54,6 +54,8 @@ _FLOOR_SECONDS = 1.0
 _COMPANY_SECONDS = 0.5
 _STANDING_SECONDS = 0.5
 _MOVES_SECONDS = 1.0
+# The same while a set is under way: room is reserved for it, and each pod waits for the one before.
+_MOVING_SECONDS = 0.25
 # Pause between two looks for bindings; it grows with the time waited so far.
 _BOUND_SECONDS = 0.02
 _BOUND_SHARE = 0.05
@@ -229,7 +231,7 @@ class PlannerService:
 
     async def _move(self, events: PlanEvents) -> None:
         while True:
-            await asyncio.sleep(_MOVES_SECONDS)
+            await asyncio.sleep(_MOVES_SECONDS if self._moves.emptying() is None else _MOVING_SECONDS)
             try:
                 if not self._leader.leading:
                     self._moves.rest()
