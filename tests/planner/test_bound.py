@@ -4,7 +4,7 @@ import pytest
 
 from tests.builders import node, pod
 from tests.planner.cases import batch_of, copies, filled
-from tradewind.planner.bound import lower_bound, node_groups
+from tradewind.planner.bound import fits, lower_bound, node_groups
 
 
 @pytest.mark.parametrize(
@@ -32,3 +32,11 @@ def test_equal_nodes_are_one_group() -> None:
     nodes = [node("a").price(1), node("b").price(2), node("c").price(1), node("d").price(1).cpu("1")]
     problem = batch_of(filled(nodes, [pod("p").requests(cpu="100m")])).problem
     assert node_groups(problem) == [[0, 2], [1], [3]]
+
+
+@pytest.mark.parametrize(("pods", "found"), [(2, True), (3, True), (4, False)])
+def test_whether_sizes_alone_leave_a_place(pods: int, found: bool) -> None:
+    """Two nodes of 3 cores have 6 for pods of 2: three, if one were divided."""
+    nodes = [node("a").cpu("3"), node("b").cpu("3")]
+    problem = batch_of(filled(nodes, copies(pod("p").requests(cpu="2"), "p", pods))).problem
+    assert fits(problem, [pods], 10) is found

@@ -61,3 +61,19 @@ def test_that_there_is_no_place_for_all_is_proved() -> None:
         filled([node("a").cpu("3"), node("b").cpu("3")], copies(pod("p").requests(cpu="2"), "p", 3))
     ).problem
     assert solve(State(problem), [0, 1], {0: 3}, seconds=60, every=True) == Solution({}, optimal=True)
+
+
+@pytest.mark.parametrize(
+    ("pods", "proved"),
+    [
+        pytest.param(2, False, id="there is a place"),
+        pytest.param(3, True, id="three would fit if one were divided"),
+        pytest.param(4, True, id="there is too little for four"),
+    ],
+)
+def test_who_looks_for_a_place_for_all_says_where_there_is_none(pods: int, proved: bool) -> None:
+    nodes = [node("a").cpu("3"), node("b").cpu("3")]
+    problem = batch_of(filled(nodes, copies(pod("p").requests(cpu="2"), "p", pods))).problem
+    found: list[Outcome] = []
+    optimise(problem, {}, 10, found.append, 10)
+    assert any(each.impossible for each in found) is proved

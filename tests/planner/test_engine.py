@@ -39,7 +39,7 @@ def _refill(problem: Problem) -> Assignment:
 def _flow(problem: Problem) -> Assignment:
     found: list[Outcome] = []
     optimise(problem, {}, 60, found.append, engine="flow")
-    [(assignment, engine)] = found
+    [(assignment, engine, _)] = found
     assert engine == "flow"
     return assignment
 

@@ -16,6 +16,7 @@ from tradewind.cluster import hints
 from tradewind.cluster.objects import Pod
 from tradewind.planner.planner import PlanResult, plan, within_reach
 from tradewind.planner.problem import Outcome
+from tradewind.planner.reasons import Proof
 from tradewind.planner.settings import PoolTemplate
 from tradewind.planner.worker import Result, Worker
 
@@ -61,18 +62,29 @@ def test_when_the_solvers_are_asked(pods: int, skip: bool, asked: list[tuple[flo
 class _Found(Worker):
     """Finds the greedy placement, by another engine."""
 
-    def __init__(self, engine: str) -> None:
+    def __init__(self, engine: str, *, impossible: bool = False) -> None:
         super().__init__()
         self._engine = engine
+        self._impossible = impossible
 
     def solve(self, *args: Any, **_: Any) -> Result:
-        return Result(Outcome(args[1], self._engine), "")
+        return Result(Outcome(args[1], self._engine, self._impossible), "")
 
 
-@pytest.mark.parametrize(("engine", "proved"), [("exact", True), ("cp-sat", False)])
-def test_a_pod_without_a_place_is_told_where_that_is_proved(engine: str, proved: bool) -> None:
-    found = _plan(_pods(3), _Found(engine))
-    assert [("it is proved that no plan" in why) for why in found.plan.unplaced.values()] == [proved]
+@pytest.mark.parametrize(
+    ("worker", "proof"),
+    [
+        pytest.param(_Found("exact"), Proof.BEST, id="the best plan"),
+        pytest.param(_Found("exact", impossible=True), Proof.BEST, id="the best plan, which says more"),
+        pytest.param(_Found("greedy", impossible=True), Proof.FULL, id="there is no place for all"),
+        pytest.param(_Found("cp-sat"), Proof.OPEN, id="not known"),
+        pytest.param(None, Proof.NONE, id="nobody has looked"),
+    ],
+)
+def test_a_pod_without_a_place_is_told_what_is_proved(worker: Worker | None, proof: Proof) -> None:
+    bare = _plan(_pods(3))
+    found = _plan(_pods(3), worker)
+    assert found.plan.unplaced == {name: f"{why}{proof}" for name, why in bare.plan.unplaced.items()}
 
 
 def test_a_batch_beyond_reach_is_left_to_greedy() -> None:

@@ -48,7 +48,7 @@ def _solved(batch: Batch, engine: str) -> Outcome:
 
 def _planned(nodes: Sequence[NodeBuilder], pods: Sequence[PodBuilder], engine: str) -> Plan:
     batch = _batch(nodes, pods)
-    assignment, name = _solved(batch, engine)
+    assignment, name, _ = _solved(batch, engine)
     found = make_plan(batch, valid_order(batch.problem, assignment), reasons(batch, assignment), name)
     assert violations(filled(nodes, pods), _POLICY_OF, found) == []
     return found

@@ -14,7 +14,7 @@ from tests.builders import node, pod
 from tests.planner.cases import apart, batch_of, boreas_nodes, copies, filled, near, policy_of, replicas
 from tradewind.planner.greedy import greedy
 from tradewind.planner.planner import plan
-from tradewind.planner.problem import Problem
+from tradewind.planner.problem import Outcome, Problem
 from tradewind.planner.worker import Worker
 
 
@@ -75,7 +75,7 @@ def test_a_killed_solver_costs_that_plan_only(worker: Worker) -> None:
     result = worker.solve(problem, floor, 20)
     killing.join()
     assert "ended with exit code -9" in result.failure
-    assert result.outcome == (floor, "greedy")
+    assert result.outcome == Outcome(floor, "greedy")
     again = worker.solve(problem, floor, 20)
     assert again.failure == ""
     assert worker.pid != victim

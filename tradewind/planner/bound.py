@@ -45,6 +45,11 @@ def lower_bound(problem: Problem, assignment: Assignment, seconds: float) -> flo
     return kept + (relaxed.cost if relaxed is not None else 0.0)
 
 
+def fits(problem: Problem, counts: Sequence[int], seconds: float) -> bool | None:
+    """Whether the sizes of the pods alone leave a place for all of them; None where that took too long."""
+    return _Lumped(problem, counts, guidance=False, arcs=False).programme.fits(seconds)
+
+
 def relax(
     problem: Problem, counts: Sequence[int], seconds: float, *, guidance: bool, arcs: bool = False
 ) -> Relaxation | None:
@@ -53,38 +58,43 @@ def relax(
     As a bound a lump asks for the least that any of its classes does, and all of them together for their sum;
     as guidance for their mean. With `arcs` it counts what each pod costs on each node too.
     """
-    groups = _told_apart(problem) if arcs else node_groups(problem)
-    rows = [group[0] for group in groups]
-    used = [index for index, count in enumerate(counts) if count]
-    allowed = np.array([problem.classes[i].allowed[rows] for i in used])
-    requests = np.array([problem.classes[i].requests for i in used])
-    step = _COARSE if guidance else _FINE if allowed.sum() > _WHOLE else 0.0
-    costs = _group_costs(problem, used, groups) if arcs else np.zeros(allowed.shape)
-    profiles = cost_profiles(problem, used, costs)
-    lumps = _lumps(allowed, requests, profiles, step)
-    pods = np.array([counts[index] for index in used])
-    demand = [int(pods[lump].sum()) for lump in lumps]
-    asked = np.array(
-        [
-            np.average(requests[lump], axis=0, weights=pods[lump]) if guidance else requests[lump].min(axis=0)
-            for lump in lumps
-        ]
-    )
-    lump_costs = np.array([np.average(costs[lump], axis=0, weights=pods[lump]) for lump in lumps])
-    solved = _Programme(
-        problem,
-        groups,
-        allowed=np.array([allowed[lump[0]] for lump in lumps]),
-        requests=asked,
-        demand=demand,
-        costs=lump_costs,
-    )
-    found = solved.solve((pods[:, None] * requests).sum(axis=0), seconds)
+    lumped = _Lumped(problem, counts, guidance=guidance, arcs=arcs)
+    found = lumped.programme.solve(seconds)
     if found is None:
         return None
     opened, flow, cost = found
-    lump_of = {used[i]: number for number, lump in enumerate(lumps) for i in lump}
-    return Relaxation(tuple(map(tuple, groups)), opened, lump_of, flow, cost)
+    return Relaxation(tuple(map(tuple, lumped.groups)), opened, lumped.lump_of, flow, cost)
+
+
+class _Lumped:
+    """The programme of some pods of each class, for nodes in groups and classes in lumps."""
+
+    def __init__(self, problem: Problem, counts: Sequence[int], *, guidance: bool, arcs: bool) -> None:
+        self.groups = groups = _told_apart(problem) if arcs else node_groups(problem)
+        rows = [group[0] for group in groups]
+        used = [index for index, count in enumerate(counts) if count]
+        allowed = np.array([problem.classes[i].allowed[rows] for i in used])
+        requests = np.array([problem.classes[i].requests for i in used])
+        step = _COARSE if guidance else _FINE if allowed.sum() > _WHOLE else 0.0
+        costs = _group_costs(problem, used, groups) if arcs else np.zeros(allowed.shape)
+        profiles = cost_profiles(problem, used, costs)
+        lumps = _lumps(allowed, requests, profiles, step)
+        pods = np.array([counts[index] for index in used])
+        self.lump_of = {used[i]: number for number, lump in enumerate(lumps) for i in lump}
+        self.programme = _Programme(
+            problem,
+            groups,
+            allowed=np.array([allowed[lump[0]] for lump in lumps]),
+            requests=np.array([_asked(requests[lump], pods[lump], guidance=guidance) for lump in lumps]),
+            demand=[int(pods[lump].sum()) for lump in lumps],
+            costs=np.array([np.average(costs[lump], axis=0, weights=pods[lump]) for lump in lumps]),
+            total=(pods[:, None] * requests).sum(axis=0),
+        )
+
+
+def _asked(requests: Amounts, pods: Amounts, *, guidance: bool) -> Floats:
+    """(R,) by a pod of the lump."""
+    return np.asarray(np.average(requests, axis=0, weights=pods) if guidance else requests.min(axis=0))
 
 
 def _told_apart(problem: Problem) -> list[list[int]]:
@@ -158,6 +168,7 @@ class _Programme:
         requests: Floats,
         demand: Sequence[int],
         costs: Floats,
+        total: Amounts,
     ) -> None:
         self._problem = problem
         self._groups = groups
@@ -165,23 +176,30 @@ class _Programme:
         self._requests = requests
         self._demand = demand
         self._costs = costs  # (L, G) what one pod costs there, beside the node
+        self._total = total  # (R,) what all pods together ask for
         # Bytes and cores in one programme: each resource in parts of the largest node.
         self._scale = np.maximum(problem.free.max(axis=1, initial=1).astype(np.float64), 1.0)
         self._solver = pywraplp.Solver.CreateSolver("GLOP")
 
-    def solve(self, total: Amounts, seconds: float) -> tuple[Floats, Floats, float] | None:
-        solver = self._solver
-        solver.SetTimeLimit(max(int(seconds * 1000), 1))
+    def fits(self, seconds: float) -> bool | None:
+        self._flows(self._capacities(self._opened()))
+        status = self._status(seconds)
+        return {pywraplp.Solver.OPTIMAL: True, pywraplp.Solver.INFEASIBLE: False}.get(status)
+
+    def solve(self, seconds: float) -> tuple[Floats, Floats, float] | None:
         opened = self._opened()
-        capacity = self._capacities(opened, total)
-        flow = self._flows(capacity)
-        if solver.Solve() != pywraplp.Solver.OPTIMAL:
+        flow = self._flows(self._capacities(opened))
+        if self._status(seconds) != pywraplp.Solver.OPTIMAL:
             return None
         flows = np.zeros(self._allowed.shape)
         for (index, at), variable in flow.items():
             flows[index, at] = variable.solution_value()
         numbers = np.array([each.solution_value() for each in opened])
-        return numbers, flows, float(solver.Objective().Value())
+        return numbers, flows, float(self._solver.Objective().Value())
+
+    def _status(self, seconds: float) -> int:
+        self._solver.SetTimeLimit(max(int(seconds * 1000), 1))
+        return int(self._solver.Solve())
 
     def _opened(self) -> list[Any]:
         objective = self._solver.Objective()
@@ -194,11 +212,11 @@ class _Programme:
             opened.append(number)
         return opened
 
-    def _capacities(self, opened: list[Any], total: Amounts) -> dict[tuple[int, int], Any]:
+    def _capacities(self, opened: list[Any]) -> dict[tuple[int, int], Any]:
         capacity: dict[tuple[int, int], Any] = {}
-        for resource in np.flatnonzero(total).tolist():
+        for resource in np.flatnonzero(self._total).tolist():
             scale = float(self._scale[resource])
-            enough = self._solver.Constraint(float(total[resource]) / scale, self._solver.infinity())
+            enough = self._solver.Constraint(float(self._total[resource]) / scale, self._solver.infinity())
             for at, group in enumerate(self._groups):
                 free = float(max(self._problem.free[resource, group[0]], 0)) / scale
                 limit = capacity[at, resource] = self._solver.Constraint(-self._solver.infinity(), 0)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from tradewind.planner import completing, covering, exact, flow, refilling, windows
 from tradewind.planner.binding import assignment_of, valid_order
-from tradewind.planner.bound import relax
+from tradewind.planner.bound import fits
 from tradewind.planner.greedy import fill
 from tradewind.planner.problem import Assignment, Outcome, Problem, value
 from tradewind.planner.progress import GAIN, Progress
@@ -66,8 +66,9 @@ def _place_every(best: "_Best", seconds: float) -> None:
     problem = best.problem
     counts = {index: each.count for index, each in enumerate(problem.classes)}
     started = time.monotonic()
-    relaxed = relax(problem, list(counts.values()), seconds, guidance=False)
-    if relaxed is None:
+    fit = fits(problem, list(counts.values()), seconds)
+    if not fit:
+        best.note(impossible=fit is False)
         return
     rows = _rows_that_matter(problem, _EVERY)
     chance = 0.2 if rows is not None else 0.6
@@ -78,9 +79,10 @@ def _place_every(best: "_Best", seconds: float) -> None:
     if rows is not None:
         limit = seconds * 0.6
         found = exact.solve(State(problem), rows, counts, seconds=limit, hint=best.assignment, every=True)
-        if found is not None and (
-            not found.assignment or best.offer(found.assignment, "cp-sat", checked=False)
-        ):
+        if found is not None and not found.assignment:
+            best.note(impossible=True)
+            return
+        if found is not None and best.offer(found.assignment, "cp-sat", checked=False):
             return
     completing.complete(problem, best.assignment, started + seconds, best.offer_window)
 
@@ -105,6 +107,7 @@ class _Best:
         self._value = value(problem, baseline)
         self.assignment = baseline
         self.engine = "greedy"
+        self._impossible = False
 
     @property
     def complete(self) -> bool:
@@ -130,8 +133,14 @@ class _Best:
                 self.progress.gained()
             self.assignment, self._value = kept, worth
             self.engine = engine
-            self._report(Outcome(kept, self.engine))
+            self._report(Outcome(kept, self.engine, self._impossible))
         return whole
+
+    def note(self, *, impossible: bool) -> None:
+        """That no placement has all pods, if so."""
+        self._impossible = impossible
+        if impossible:
+            self._report(Outcome(self.assignment, self.engine, impossible))
 
     def replace(self, assignment: Assignment, engine: str) -> None:
         """Take it unless it leaves out what had a place, whatever it costs."""

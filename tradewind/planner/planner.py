@@ -12,7 +12,7 @@ from tradewind.planner.greedy import greedy
 from tradewind.planner.plan import Plan, make_plan
 from tradewind.planner.pools import growth
 from tradewind.planner.problem import Assignment, Outcome, Problem, placed_counts
-from tradewind.planner.reasons import reasons
+from tradewind.planner.reasons import Proof, reasons
 from tradewind.planner.rent import NO_RENT, Rent
 from tradewind.planner.settings import Engine, PoolTemplate
 from tradewind.planner.worker import Result, Worker
@@ -73,13 +73,15 @@ def plan(
         short()
     elif skip_solver_if_complete:
         worker = None
-    (assignment, found_by), failure = _solved(
+    (assignment, found_by, impossible), failure = _solved(
         batch.problem, baseline, worker, seconds, patience, idle=idle, enough=enough, engine=engine
     )
     order = valid_order(batch.problem, assignment)
-    proved = found_by == "exact" and assignment_of(order) == assignment
+    best = found_by == "exact" and assignment_of(order) == assignment
+    searched = Proof.OPEN if worker is not None else Proof.NONE
+    proof = Proof.BEST if best else Proof.FULL if impossible else searched
     assignment = assignment_of(order)
-    unplaced = {**batch.refused, **reasons(batch, assignment, proved=proved)}
+    unplaced = {**batch.refused, **reasons(batch, assignment, proof)}
     grown = growth(
         pools,
         _left(batch, assignment) if pools else (),

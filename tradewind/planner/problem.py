@@ -33,6 +33,7 @@ class Options(NamedTuple):
 class Outcome(NamedTuple):
     assignment: Assignment
     engine: str  # that found it
+    impossible: bool = False  # it is proved that no placement has all pods
 
 
 class Failure(NamedTuple):

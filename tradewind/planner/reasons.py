@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from enum import StrEnum
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +18,14 @@ from tradewind.planner.state import State
 from tradewind.planner.takers import Takers
 from tradewind.planner.terms import other_accounts
 
-_PROVED = "; it is proved that no plan for these pods is better while all that is bound stays where it is"
+
+class Proof(StrEnum):
+    """What is known of plans that would place more."""
+
+    NONE = ""
+    BEST = "; it is proved that no plan for these pods is better while all that is bound stays where it is"
+    FULL = "; it is proved that no plan places all of these pods while all that is bound stays where it is"
+    OPEN = "; it is not proved that no plan places all of these pods"
 
 
 class _Constraint(NamedTuple):
@@ -28,11 +36,8 @@ class _Constraint(NamedTuple):
     apart: bool = False  # from pods that are on nodes
 
 
-def reasons(batch: Batch, assignment: Assignment, *, proved: bool = False) -> dict[str, str]:
-    """By namespace/name, for each pod of the batch that the assignment leaves out.
-
-    `proved` says that there is no better one.
-    """
+def reasons(batch: Batch, assignment: Assignment, proof: Proof = Proof.NONE) -> dict[str, str]:
+    """By namespace/name, for each pod of the batch that the assignment leaves out."""
     if sum(assignment.values()) == batch.problem.pods:
         return {}
     state = State(batch.problem).load(assignment)
@@ -40,7 +45,7 @@ def reasons(batch: Batch, assignment: Assignment, *, proved: bool = False) -> di
     found: dict[str, str] = {}
     for index, left in enumerate(state.left):
         if left:
-            reason = told.of(state, index) + (_PROVED if proved else "")
+            reason = f"{told.of(state, index)}{proof}"
             for pod in batch.groups[index].pods[len(batch.groups[index].pods) - left :]:
                 found[str(pod)] = reason
     return found
