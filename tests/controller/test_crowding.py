@@ -1,21 +1,16 @@
 """Pods crowd where they ask for much of what is free; sooner where they are tied to each other."""
 
-import time
-from datetime import UTC, datetime, timedelta
-
 import pytest
 
 from tests.builders import PodBuilder, node, offer_of, pod
 from tradewind.cluster.cache import Cache
-from tradewind.controller.crowding import crowded
+from tradewind.controller.crowding import Crowding
 
 _HOST = "kubernetes.io/hostname"
 
 
-def _waiting(cpu: str, *, seconds: float = 0.0) -> PodBuilder:
-    created = datetime.now(UTC) - timedelta(seconds=seconds)
-    text = created.strftime("%Y-%m-%dT%H:%M:%SZ")
-    return pod("p").requests(cpu=cpu).field("metadata", "creationTimestamp", value=text)
+def _waiting(cpu: str) -> PodBuilder:
+    return pod("p").requests(cpu=cpu)
 
 
 def _copies(start: PodBuilder, count: int, name: str = "p") -> list[PodBuilder]:
@@ -23,14 +18,23 @@ def _copies(start: PodBuilder, count: int, name: str = "p") -> list[PodBuilder]:
     return [start.field("metadata", "name", value=each).uid(each) for each in names]
 
 
-def _crowded(pods: list[PodBuilder]) -> bool:
-    """On two nodes of 10 cores, one of which is full."""
-    cache = Cache(offer_of)
-    for name in ("a", "b"):
-        cache.apply_node(node(name).cpu("10").memory("100Gi").pods(1000).build())
-    for each in [pod("running").requests(cpu="10").on("a"), *pods]:
-        cache.apply_pod(each.build())
-    return crowded(cache, time.time(), 10.0)
+class _World:
+    """Two nodes of 10 cores, one of which is full."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.cache = Cache(offer_of)
+        for name in ("a", "b"):
+            self.cache.apply_node(node(name).cpu("10").memory("100Gi").pods(1000).build())
+        self.add([pod("running").requests(cpu="10").on("a")])
+        self._crowding = Crowding(self.cache, lambda: self.now)
+
+    def add(self, pods: list[PodBuilder]) -> None:
+        for each in pods:
+            self.cache.apply_pod(each.build())
+
+    def crowded(self) -> bool:
+        return self._crowding.crowded(10.0)
 
 
 @pytest.mark.parametrize(
@@ -39,12 +43,6 @@ def _crowded(pods: list[PodBuilder]) -> bool:
         pytest.param(_copies(_waiting("1"), 5), True, id="half of what is free"),
         pytest.param(_copies(_waiting("1"), 4), False, id="less"),
         pytest.param(_copies(_waiting("10"), 1), False, id="one pod is no crowd"),
-        pytest.param(_copies(_waiting("1", seconds=20), 9), False, id="they have waited for long"),
-        pytest.param(
-            [*_copies(_waiting("1", seconds=20), 9), *_copies(_waiting("1"), 5, "new")],
-            True,
-            id="others came since",
-        ),
         pytest.param(
             _copies(_waiting("1").requests({"example.com/gpu": 1}, cpu="1"), 2), False, id="nobody has that"
         ),
@@ -78,11 +76,52 @@ def _crowded(pods: list[PodBuilder]) -> bool:
     ],
 )
 def test_pods_crowd_where_they_ask_for_much_of_what_is_free(pods: list[PodBuilder], found: bool) -> None:
-    assert _crowded(pods) is found
+    world = _World()
+    world.add(pods)
+    assert world.crowded() is found
+
+
+def test_pods_that_have_waited_for_long_lack_a_place_and_no_company() -> None:
+    world = _World()
+    world.add(_copies(_waiting("1"), 9))
+    assert world.crowded()
+    for now, found in ((10.0, True), (10.1, False), (30.0, False)):
+        world.now = now
+        assert world.crowded() is found
+    world.add(_copies(_waiting("1"), 5, "new"))
+    assert world.crowded(), "others came since"
+
+
+_SPREAD = _waiting("200m").spread(_HOST, {"app": "x"})
+
+
+def test_pods_that_are_tied_to_bound_ones_crowd_with_them() -> None:
+    """0.4 of 10 cores are less than a twentieth, and 0.6 are more."""
+    world = _World()
+    world.add(_copies(_SPREAD, 2))
+    assert not world.crowded()
+    world.add([each.on("b") for each in _copies(_SPREAD, 2)])
+    assert not world.crowded(), "nobody waits"
+    world.add(_copies(_SPREAD, 1, "third"))
+    assert world.crowded()
+    world.now = 11.0
+    world.add([_SPREAD.uid("third-0").field("metadata", "name", value="third-0").on("b")])
+    world.add(_copies(_SPREAD, 1, "late"))
+    assert not world.crowded()
+
+
+def test_what_was_bound_is_no_part_of_what_others_ask_for() -> None:
+    """9 cores are bound, and 0.4 of the one that is left are less than a half."""
+    world = _World()
+    world.add(_copies(_waiting("1"), 9))
+    assert world.crowded()
+    world.add([each.on("b") for each in _copies(_waiting("1"), 9)])
+    world.add(_copies(_waiting("200m"), 2, "late"))
+    assert not world.crowded()
 
 
 def test_without_nodes_nobody_crowds() -> None:
     cache = Cache(offer_of)
     for each in _copies(_waiting("1"), 3):
         cache.apply_pod(each.build())
-    assert not crowded(cache, time.time(), 10.0)
+    assert not Crowding(cache).crowded(10.0)

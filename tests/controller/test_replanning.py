@@ -196,10 +196,15 @@ def test_pods_that_no_node_is_large_enough_for_cost_no_second_solve(
     [
         pytest.param([held("y", 2)], [True], id="nobody is on the way"),
         pytest.param(
-            [planned(waiting("x"), "a"), held("y", 2)], [False, True], id="with x there may be a place"
+            [planned(waiting("x"), "a", until=3600), held("y", 2)],
+            [False, True],
+            id="with x there may be a place",
         ),
         pytest.param(
-            [planned(waiting("x"), "a").field("status", "nominatedNodeName", value="b"), held("y", 2)],
+            [
+                planned(waiting("x"), "a", until=3600).field("status", "nominatedNodeName", value="b"),
+                held("y", 2),
+            ],
             [False, True],
             id="x is not ours to send",
         ),

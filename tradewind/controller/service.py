@@ -17,8 +17,9 @@ from tradewind.cluster.cache import WorkCounter
 from tradewind.cluster.objects import Pod
 from tradewind.controller.batching import Collected, collect
 from tradewind.controller.company import Company
-from tradewind.controller.crowding import crowded
+from tradewind.controller.crowding import Crowding
 from tradewind.controller.evictions import Evictions
+from tradewind.controller.first_ones import FirstOnes
 from tradewind.controller.floor_guard import FloorGuard
 from tradewind.controller.growing import Growing
 from tradewind.controller.guide_publisher import GuidePublisher
@@ -97,6 +98,8 @@ class PlannerService:
         evictions = Evictions(client, self._metrics) if options.evict else None
         self._wanted = WantedPods(client)
         self._owed = OwedReplicas(parts.cache, self._wanted)
+        self._crowding = Crowding(parts.cache)
+        first = FirstOnes(parts.cache)
         self._company = Company(parts.cache, client, parts.settings, evictions)
         hands = MoveHands(client, parts.namespace, self._metrics, lambda: self._leader.leading)
         self._moves = Moves(parts.cache, parts.settings, hands, self._metrics)
@@ -107,7 +110,7 @@ class PlannerService:
             self._worker,
             self._metrics,
             parts.pools,
-            ready=self._company.sizes.ready,
+            ready=lambda pod: self._company.sizes.ready(pod) and first.ready(pod),
             moves=self._moves.in_flight,
             journal=self._journal,
         )
@@ -287,8 +290,7 @@ class PlannerService:
 
     def _crowded(self) -> bool:
         """Then what is planned is not written either until the batch is: it may have to go elsewhere."""
-        seconds = self._parts.settings.planner.batch.seconds
-        found = crowded(self._parts.cache, time.time(), seconds)
+        found = self._crowding.crowded(self._parts.settings.planner.batch.seconds)
         if found:
             self._planning.promises.suspend()
         return found
