@@ -25,7 +25,12 @@ class FirstOnes:
         return not any(self._alone(pod, term) for term in pod.affinity if _wants(term, pod))
 
     def _alone(self, pod: Pod, term: PodTerm) -> bool:
-        return not any(other.uid != pod.uid and _wants(term, other) for other in self._cache.all_pods())
+        """Those that wait are looked at first: mostly another is among them, and they are few."""
+        return not any(
+            other.uid != pod.uid and _wants(term, other)
+            for pods in (self._cache.waiting, self._cache.all_pods)
+            for other in pods()
+        )
 
 
 def _wants(term: PodTerm, other: Pod) -> bool:
