@@ -150,32 +150,8 @@ class StartWatch:
 
     def resources(self) -> tuple[Resource, ...]:
         return (
-            Resource(
-                name="starting pods",
-                path="pods",
-                key=attrgetter("uid"),
-                read=read_start,
-                kind=_Pod,
-                make=_made,
-                apply=self.see,
-                remove=self.leave,
-                retain=self.retain,
-                batch=_batch,
-                selection={"field_selector": "status.phase=Pending,spec.nodeName!="},
-            ),
-            Resource(
-                name="failed pods",
-                path="pods",
-                key=attrgetter("uid"),
-                read=read_start,
-                kind=_Pod,
-                make=_made,
-                apply=self.reject,
-                remove=self.forget_rejected,
-                retain=self.retain_rejected,
-                batch=_batch,
-                selection={"field_selector": "status.phase=Failed,spec.nodeName!="},
-            ),
+            _bound_pods("starting pods", "Pending", self.see, self.leave, self.retain),
+            _bound_pods("failed pods", "Failed", self.reject, self.forget_rejected, self.retain_rejected),
         )
 
     def take(self) -> Sequence[Outcome]:
@@ -238,6 +214,28 @@ class StartWatch:
     def _note(self, outcome: Outcome) -> None:
         if len(self._outcomes) < _MAX_LEFT:
             self._outcomes.append(outcome)
+
+
+def _bound_pods(
+    name: str,
+    phase: str,
+    apply: Callable[[Start], None],
+    remove: Callable[[str], None],
+    retain: Callable[[Iterable[str]], None],
+) -> Resource:
+    return Resource(
+        name=name,
+        path="pods",
+        key=attrgetter("uid"),
+        read=read_start,
+        kind=_Pod,
+        make=_made,
+        apply=apply,
+        remove=remove,
+        retain=retain,
+        batch=_batch,
+        selection={"field_selector": f"status.phase={phase},spec.nodeName!="},
+    )
 
 
 @contextmanager
