@@ -11,6 +11,7 @@ from tests.config_maps import ConfigMaps
 from tradewind.cluster.cache import Cache
 from tradewind.cluster.starts import Outcome
 from tradewind.errors import ApiError
+from tradewind.kube.memory import WriteOutcome
 from tradewind.market import karpenter as market_karpenter
 from tradewind.market import learning as market_learning
 from tradewind.market import recall as market_recall
@@ -241,7 +242,7 @@ def test_a_write_that_lost_the_race_is_left(clock: Clock, maps: ConfigMaps) -> N
     assert memory.read() is None
     replica.learning.save()
     written = dict(maps.data or {})
-    assert not memory.write(decode('{"at": 5, "pools": []}'))
+    assert memory.write(decode('{"at": 5, "pools": []}')) is WriteOutcome.CONFLICT
     assert maps.data == written
 
 

@@ -65,7 +65,7 @@ def test_it_is_kept_over_a_restart_and_the_longer_memory_wins() -> None:
 
 
 def test_a_memory_with_impossible_prices_is_refused() -> None:
-    broken = encode(_seen(0.1).state(), 10_000).replace(b"[0.1,", b"[-0.1,")
+    broken = encode(_seen(0.1).state(), 10_000).replace("[0.1,", "[-0.1,")
     with pytest.raises(ValueError, match="negative"):
         decode(broken)
 

@@ -233,16 +233,16 @@ class Memory(msgspec.Struct, omit_defaults=True):
 _decoder = msgspec.json.Decoder(Memory)
 
 
-def encode(memory: Memory, max_bytes: int) -> bytes:
+def encode(memory: Memory, max_bytes: int) -> str:
     """If it is too large, drop names of nodes and prices first, then the pools with the fewest node-hours."""
     data = msgspec.json.encode(memory)
     if len(data) <= max_bytes:
-        return data
+        return data.decode()
     pools = sorted(memory.pools, key=lambda pool: -pool.node_hours)
     bare = [PoolMemory(*pool.pool, *pool.evidence) for pool in pools]
     while bare and len(msgspec.json.encode(Memory(memory.at, bare))) > max_bytes:
         bare = bare[: len(bare) * 3 // 4]
-    return msgspec.json.encode(Memory(memory.at, bare))
+    return msgspec.json.encode(Memory(memory.at, bare)).decode()
 
 
 def decode(data: bytes | str) -> Memory:

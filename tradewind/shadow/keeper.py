@@ -7,9 +7,10 @@ from http import HTTPStatus
 
 from tradewind.cluster.cache import Cache
 from tradewind.errors import ApiError
+from tradewind.kube.memory import WriteOutcome
 from tradewind.shadow.account import ShadowAccount
 from tradewind.shadow.cluster import Compared, ShadowCluster, ShadowPolicies, Side, real_side
-from tradewind.shadow.memory import KeepOutcome, ShadowMemory
+from tradewind.shadow.memory import ShadowMemory
 from tradewind.shadow.metrics import ShadowMetrics
 
 LEASE = "tradewind-shadow"
@@ -145,5 +146,5 @@ class ShadowKeeper:
         self._account.remember(self._cluster.placements() if self._cluster else {})
         outcome = self._memory.write(self._account)
         self._metrics.writes.labels(outcome).inc()
-        if outcome is KeepOutcome.CONFLICT:
+        if outcome is WriteOutcome.CONFLICT:
             self._led = False  # another has led since: go on from what it knows
