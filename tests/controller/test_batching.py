@@ -205,6 +205,13 @@ def test_where_pods_crowd_only_a_long_pause_closes_a_batch(arrivals: list[float]
     assert window.remaining(closed - 0.01) == pytest.approx(0.01)
 
 
+def test_a_crowded_batch_does_not_wait_for_a_writer_that_waits_for_it() -> None:
+    window = Window(_SETTINGS, WorkCounter(), 0.0)
+    window.crowded = True
+    window.observe(WorkCounter(5, 0), 0.0)
+    assert window.remaining(0.1, busy=True) == pytest.approx(0.1)
+
+
 def test_the_time_before_the_first_pod_was_seen_is_no_pause_between_pods() -> None:
     window = Window(_SETTINGS, WorkCounter(), opened=-3.0)
     window.crowded = True

@@ -5,8 +5,10 @@ import pytest
 from tests.builders import PodBuilder, node, offer_of, pod
 from tradewind.cluster.cache import Cache
 from tradewind.controller.crowding import Crowding
+from tradewind.planner.settings import BatchSettings, PlannerSettings
 
 _HOST = "kubernetes.io/hostname"
+_SETTINGS = PlannerSettings(batch=BatchSettings(seconds=10, max_pods=20), hold_seconds=30)
 
 
 def _waiting(cpu: str) -> PodBuilder:
@@ -34,7 +36,7 @@ class _World:
             self.cache.apply_pod(each.build())
 
     def crowded(self) -> bool:
-        return self._crowding.crowded(10.0)
+        return self._crowding.crowded(_SETTINGS)
 
 
 @pytest.mark.parametrize(
@@ -136,4 +138,21 @@ def test_without_nodes_nobody_crowds() -> None:
     cache = Cache(offer_of)
     for each in _copies(_waiting("1"), 3):
         cache.apply_pod(each.build())
-    assert not Crowding(cache).crowded(10.0)
+    assert not Crowding(cache).crowded(_SETTINGS)
+
+
+def test_a_crowd_without_an_end_is_not_waited_for() -> None:
+    world, found = _World(), list[bool]()
+    for step in range(9):
+        world.now = 5.0 * step
+        world.add(_copies(_waiting("2"), 3, f"at-{step}"))
+        found.append(world.crowded())
+    assert found == [True] * 7 + [False] * 2
+
+
+def test_more_pods_than_a_plan_takes_are_no_crowd() -> None:
+    world = _World()
+    world.add(_copies(_waiting("1"), 20))
+    assert world.crowded()
+    world.add(_copies(_waiting("1"), 1, "one more"))
+    assert not world.crowded()

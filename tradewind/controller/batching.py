@@ -75,10 +75,10 @@ class Window:
         While earlier plans keep the writer `busy`, only time closes it: another would bind no pod earlier.
         """
         settings = self._settings
+        if self.crowded:  # nothing is written until it closes
+            return min(self._opened + settings.seconds, self._arrival + self._lull) - now
         if busy:
             return self._opened + settings.seconds - now
-        if self.crowded:
-            return min(self._opened + settings.seconds, self._arrival + self._lull) - now
         age = settings.burst_seconds if self._is_burst(now) else settings.wait_seconds
         if self.full:
             age = max(age, self._min_seconds)

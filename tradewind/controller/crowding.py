@@ -1,5 +1,6 @@
 """Whether the pods that came lately crowd: then what is bound early is in the way of what comes late."""
 
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Collection
@@ -8,6 +9,7 @@ from typing import NamedTuple
 from tradewind.cluster.cache import Cache
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Nodes
+from tradewind.planner.settings import BatchSettings, PlannerSettings
 
 # Of what is free, in any resource. Pods that are tied to each other have fewer places than there is room.
 _SHARE, _TIED_SHARE = 0.5, 0.05
@@ -27,20 +29,30 @@ class Crowding:
         self._cache = cache
         self._clock = clock
         self._seen: dict[str, _Seen] = {}  # by UID
+        self._since = math.inf  # they crowd
 
-    def crowded(self, seconds: float) -> bool:
-        """Whether pods that came within so many seconds ask for a large part of what is free.
+    def crowded(self, settings: PlannerSettings) -> bool:
+        """Whether pods are worth waiting for, which they are for as long as a pod may be held at most.
+
+        More of them than one plan takes are not: they cannot be planned together.
+        """
+        found = self._found(settings.batch)
+        self._since = min(self._since, self._clock()) if found else math.inf
+        return found and self._clock() - self._since <= settings.hold_seconds
+
+    def _found(self, batch: BatchSettings) -> bool:
+        """Whether pods that came within the time of a batch ask for a large part of what is free.
 
         Of pods that are tied to each other those count that have been bound since: the rest of them may be
         on its way. What has waited for longer lacks a place, not company.
         """
-        came = self._came_lately(seconds)
+        came = self._came_lately(batch.seconds)
         bound = [pod for pod, waits in came if not waits]
         waiting = [pod for pod, waits in came if waits]
         every = [*bound, *waiting]
         tied = sum(map(_is_tied, every)) >= _TIED * len(every)
         nodes = self._cache.snapshot().nodes
-        crowd = len(every) > 1 and len(waiting) > 0 and len(nodes) > 0
+        crowd = len(every) > 1 and 0 < len(waiting) <= batch.max_pods and len(nodes) > 0
         return crowd and (
             _share(waiting, (), nodes) >= _SHARE or (tied and _share(every, bound, nodes) >= _TIED_SHARE)
         )

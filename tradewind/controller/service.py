@@ -290,7 +290,7 @@ class PlannerService:
 
     def _crowded(self) -> bool:
         """Then what is planned is not written either until the batch is: it may have to go elsewhere."""
-        found = self._crowding.crowded(self._parts.settings.planner.batch.seconds)
+        found = self._crowding.crowded(self._parts.settings.planner)
         if found:
             self._planning.promises.suspend()
         return found
