@@ -184,6 +184,17 @@ def test_a_wave_is_bound_before_the_next_is_written() -> None:
     assert bound.waits == [({"u-a", "u-b"}, {"a", "b"}), ({"u-c"}, {"a", "b", "c"})]
 
 
+def test_a_large_wave_has_more_time() -> None:
+    given: list[float] = []
+
+    async def noted(_: frozenset[str], seconds: float) -> None:
+        given.append(seconds)
+
+    waves = [plans("a"), plans(*(f"b-{number}" for number in range(200))), plans("c")]
+    run(ApiServer(), lambda writer: writer.write(waves, nominate=False, wait_bound=noted))
+    assert given == [pytest.approx(5.0), pytest.approx(10.0)]
+
+
 def test_a_wave_that_is_never_bound_holds_up_nobody() -> None:
     async def never(uids: frozenset[str], seconds: float) -> None:
         del uids, seconds

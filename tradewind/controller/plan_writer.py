@@ -32,6 +32,8 @@ _WITHOUT_GATE = {
     "spec": {"schedulingGates": [{"$patch": "delete", "name": name} for name in sorted(gate.GATES)]}
 }
 _WAVE_SECONDS = 5.0
+# The same for each pod of a large one, on a busy machine.
+_WAVE_SECONDS_A_POD = 0.05
 # Pods for each place: with so many left to write, no place is empty before the next plan is there.
 _AHEAD = 2
 
@@ -103,7 +105,8 @@ class PlanWriter:
             if not bound and WriteOutcome.FAILED in written.values():
                 break
             if bound and number < len(waves):
-                await _within(wave_seconds, wait_bound(bound, wave_seconds))
+                seconds = max(wave_seconds, _WAVE_SECONDS_A_POD * len(bound))
+                await _within(seconds, wait_bound(bound, seconds))
         return outcomes
 
     async def write_plan(self, pod: Pod, plan: PlanAnnotation, *, nominate: bool) -> WriteOutcome:
