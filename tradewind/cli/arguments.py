@@ -60,6 +60,27 @@ def add_logs(command: argparse.ArgumentParser) -> None:
     command.add_argument("--log-level", choices=["debug", "info", "warning", "error"], default="info")
 
 
+def add_kubeconfig(command: argparse.ArgumentParser, whose: str, *, inside: bool = False) -> None:
+    """With `inside`, a command that may run in the cluster that it is about."""
+    otherwise = ", else the cluster it runs in" if inside else ""
+    command.add_argument(
+        "--kubeconfig",
+        type=Path,
+        metavar="FILE",
+        help=f"{whose} (default: $KUBECONFIG, else ~/.kube/config{otherwise})",
+    )
+
+
+def add_namespace(command: argparse.ArgumentParser, whose: str, default: str | None = None) -> None:
+    """Without `default` it is None where it was not given, and for the command to say."""
+    command.add_argument(
+        "--namespace",
+        metavar="NAME",
+        default=default,
+        help=f"{whose} (default: $POD_NAMESPACE, else {identity.DEFAULT_NAMESPACE})",
+    )
+
+
 def add_hub_namespace(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--hub-namespace",

@@ -1,9 +1,15 @@
 """`tradewind fleet`."""
 
 import argparse
-from pathlib import Path
 
-from tradewind.cli.arguments import add_logs, add_probe_address, followed_file, positive
+from tradewind.cli.arguments import (
+    add_kubeconfig,
+    add_logs,
+    add_namespace,
+    add_probe_address,
+    followed_file,
+    positive,
+)
 from tradewind.hub.scheduler import DEFAULT_NAME
 from tradewind.hub.service import FleetOptions, FleetService
 from tradewind.runtime import identity, logs
@@ -19,19 +25,8 @@ def add(command: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="TradewindConfiguration, of which the key fleet counts, followed while it changes",
     )
-    argument(
-        "--kubeconfig",
-        type=Path,
-        metavar="FILE",
-        help="Karmada's API server (default: $KUBECONFIG, else ~/.kube/config)",
-    )
-    argument(
-        "--namespace",
-        metavar="NAME",
-        default=identity.namespace(),
-        help="of the summaries and ledgers on the hub (default: $POD_NAMESPACE, else "
-        f"{identity.DEFAULT_NAMESPACE})",
-    )
+    add_kubeconfig(command, "Karmada's API server")
+    add_namespace(command, "of the summaries and ledgers on the hub", identity.namespace())
     argument(
         "--scheduler-name",
         metavar="NAME",

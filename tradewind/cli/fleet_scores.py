@@ -3,9 +3,8 @@
 import argparse
 import logging
 import time
-from pathlib import Path
 
-from tradewind.cli.arguments import add_hub_namespace, add_logs, input_file, positive_seconds
+from tradewind.cli.arguments import add_hub_namespace, add_kubeconfig, add_logs, input_file, positive_seconds
 from tradewind.cli.fleet_plan import fleet_settings
 from tradewind.errors import ApiError, TradewindError
 from tradewind.hub.placement_scores import PlacementScores
@@ -25,12 +24,7 @@ def add(command: argparse.ArgumentParser) -> None:
         required=True,
         help="TradewindConfiguration with fleet.classes",
     )
-    argument(
-        "--kubeconfig",
-        type=Path,
-        metavar="FILE",
-        help="the hub (default: $KUBECONFIG, else ~/.kube/config, else the cluster it runs in)",
-    )
+    add_kubeconfig(command, "the hub", inside=True)
     add_hub_namespace(command)
     argument(
         "--write",

@@ -5,11 +5,10 @@ import asyncio
 import contextlib
 import sys
 from collections.abc import Callable, Coroutine, Iterator, Mapping
-from pathlib import Path
 
 from fastapi import FastAPI
 
-from tradewind.cli.arguments import followed_file, input_file, refuse_together
+from tradewind.cli.arguments import add_kubeconfig, add_namespace, followed_file, input_file, refuse_together
 from tradewind.cli.replicas import Kubectl
 from tradewind.errors import TradewindError
 from tradewind.kube.client import Client
@@ -33,18 +32,8 @@ _SHADOW_SECONDS = 1.0
 
 def add(command: argparse.ArgumentParser) -> None:
     argument = command.add_argument
-    argument(
-        "--kubeconfig",
-        type=Path,
-        metavar="FILE",
-        help="of the cluster, which is only read (default: $KUBECONFIG, else ~/.kube/config)",
-    )
-    argument(
-        "--namespace",
-        metavar="NAME",
-        default=identity.namespace(),
-        help=f"where Tradewind is (default: $POD_NAMESPACE, else {identity.DEFAULT_NAMESPACE})",
-    )
+    add_kubeconfig(command, "of the cluster, which is only read")
+    add_namespace(command, "where Tradewind is", identity.namespace())
     argument("--cluster", type=input_file, metavar="FILE", help="a cluster from a file, with --server")
     argument(
         "--server",

@@ -5,7 +5,9 @@ from pathlib import Path
 
 from tradewind.cli.arguments import (
     add_hub_namespace,
+    add_kubeconfig,
     add_logs,
+    add_namespace,
     add_probe_address,
     followed_file,
     positive,
@@ -27,18 +29,9 @@ def add(command: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="TradewindConfiguration, followed while it changes",
     )
-    argument(
-        "--kubeconfig",
-        type=Path,
-        metavar="FILE",
-        help="plan for this cluster (default: $KUBECONFIG, else ~/.kube/config, else the cluster it runs in)",
-    )
-    argument(
-        "--namespace",
-        metavar="NAME",
-        default=identity.namespace(),
-        help="of the Lease that its replicas share, and of the learned rates (default: $POD_NAMESPACE, else "
-        f"{identity.DEFAULT_NAMESPACE})",
+    add_kubeconfig(command, "plan for this cluster", inside=True)
+    add_namespace(
+        command, "of the Lease that its replicas share, and of the learned rates", identity.namespace()
     )
     argument(
         "--hub-kubeconfig",

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tradewind.cli.arguments import refuse_together
+from tradewind.cli.arguments import add_kubeconfig, add_namespace, refuse_together
 from tradewind.cli.download import download
 from tradewind.errors import PriceTableError, TradewindError
 from tradewind.market.imports import read, to_csv
@@ -42,17 +42,8 @@ def add(command: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="write the table into this ConfigMap, as prices.csv, not into a file",
     )
-    action.add_argument(
-        "--namespace",
-        metavar="NAME",
-        help=f"of the ConfigMap (default: $POD_NAMESPACE, else {identity.DEFAULT_NAMESPACE})",
-    )
-    action.add_argument(
-        "--kubeconfig",
-        type=Path,
-        metavar="FILE",
-        help="of the cluster (default: $KUBECONFIG, else ~/.kube/config, else the one it runs in)",
-    )
+    add_namespace(action, "of the ConfigMap")
+    add_kubeconfig(action, "of the cluster", inside=True)
     action.set_defaults(run=run)
 
 

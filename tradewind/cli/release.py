@@ -3,8 +3,8 @@
 import argparse
 import re
 import sys
-from pathlib import Path
 
+from tradewind.cli.arguments import add_kubeconfig, add_namespace
 from tradewind.cli.terminal import complain
 from tradewind.controller.release import LEASE, release, sign_of_life
 from tradewind.errors import ApiError, TradewindError
@@ -28,17 +28,8 @@ def add(command: argparse.ArgumentParser) -> None:
         metavar="DURATION",
         help=f"only if no planner has renewed the Lease {LEASE} for so long: 90s, 2m, 1h",
     )
-    argument(
-        "--namespace",
-        metavar="NAME",
-        help=f"of that Lease (default: $POD_NAMESPACE, else {identity.DEFAULT_NAMESPACE})",
-    )
-    argument(
-        "--kubeconfig",
-        type=Path,
-        metavar="FILE",
-        help="of the cluster (default: $KUBECONFIG, else ~/.kube/config, else the cluster it runs in)",
-    )
+    add_namespace(command, "of that Lease")
+    add_kubeconfig(command, "of the cluster", inside=True)
     command.set_defaults(run=run)
 
 

@@ -3,10 +3,15 @@
 import argparse
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
-from tradewind.cli.arguments import input_file, positive_seconds, refuse_stdin_twice
+from tradewind.cli.arguments import (
+    add_kubeconfig,
+    add_namespace,
+    input_file,
+    positive_seconds,
+    refuse_stdin_twice,
+)
 from tradewind.cli.progress import progress
 from tradewind.errors import TradewindError
 from tradewind.explain.words import counted
@@ -31,17 +36,8 @@ def add(command: argparse.ArgumentParser) -> None:
     add_question(command, [*_SHOWN], cluster_required=False)
     argument = command.add_argument
     argument("--live", action="store_true", help="what a Tradewind in the shadow has recorded in its cluster")
-    argument(
-        "--kubeconfig",
-        type=Path,
-        metavar="FILE",
-        help="of --live (default: $KUBECONFIG, else ~/.kube/config)",
-    )
-    argument(
-        "--namespace",
-        metavar="NAME",
-        help=f"of --live, where Tradewind is (default: $POD_NAMESPACE, else {identity.DEFAULT_NAMESPACE})",
-    )
+    add_kubeconfig(command, "of --live")
+    add_namespace(command, "of --live, where Tradewind is")
     command.set_defaults(run=run)
 
 

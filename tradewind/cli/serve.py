@@ -6,7 +6,14 @@ from pathlib import Path
 from extender.service import Options, Service
 from extender.tls import Certificates
 from tradewind.cli import exposure
-from tradewind.cli.arguments import add_logs, followed_file, input_file, positive, refuse_together
+from tradewind.cli.arguments import (
+    add_logs,
+    add_namespace,
+    followed_file,
+    input_file,
+    positive,
+    refuse_together,
+)
 from tradewind.cli.welcome import Welcome
 from tradewind.errors import TradewindError
 from tradewind.runtime import identity, logs
@@ -48,13 +55,7 @@ def add(command: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="serve this cluster (default: $KUBECONFIG, else the cluster it runs in, else an example)",
     )
-    argument(
-        "--namespace",
-        metavar="NAME",
-        default=identity.namespace(),
-        help="of the Leases and the ConfigMaps of --learn and --shadow (default: $POD_NAMESPACE, else "
-        f"{identity.DEFAULT_NAMESPACE})",
-    )
+    add_namespace(command, "of the Leases and the ConfigMaps of --learn and --shadow", identity.namespace())
     argument("--tls-cert-file", type=Path, metavar="FILE", help="serve HTTPS with this certificate chain")
     argument("--tls-private-key-file", type=Path, metavar="FILE", help="key of that certificate")
     argument("--client-ca-file", type=Path, metavar="FILE", help="only clients with a certificate of this CA")

@@ -7,7 +7,13 @@ from pathlib import Path
 import uvloop
 from fastapi import FastAPI
 
-from tradewind.cli.arguments import add_hub_namespace, add_logs, add_probe_address, followed_file
+from tradewind.cli.arguments import (
+    add_hub_namespace,
+    add_kubeconfig,
+    add_logs,
+    add_probe_address,
+    followed_file,
+)
 from tradewind.runtime import logs
 from tradewind.runtime.assembly import Assembly
 from tradewind.runtime.probes import add_probes
@@ -27,12 +33,7 @@ def add(command: argparse.ArgumentParser) -> None:
         required=True,
         help="TradewindConfiguration with fleet.site and prices, followed while it changes",
     )
-    argument(
-        "--kubeconfig",
-        type=Path,
-        metavar="FILE",
-        help="the member (default: $KUBECONFIG, else ~/.kube/config, else the cluster it runs in)",
-    )
+    add_kubeconfig(command, "the member", inside=True)
     argument("--hub-kubeconfig", type=Path, metavar="FILE", required=True, help="Karmada's API server")
     add_hub_namespace(command)
     add_probe_address(command, _DEFAULT_PROBE_PORT)

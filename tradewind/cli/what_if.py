@@ -6,7 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tradewind.cli.arguments import input_file, positive_seconds, refuse_stdin_twice, refuse_together
+from tradewind.cli.arguments import (
+    add_kubeconfig,
+    input_file,
+    positive_seconds,
+    refuse_stdin_twice,
+    refuse_together,
+)
 from tradewind.cli.progress import progress
 from tradewind.errors import TradewindError
 from tradewind.explain.words import counted
@@ -31,12 +37,7 @@ def add(command: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="the output of 'kubectl get nodes,pods,namespaces -A -o json' (or yaml), - for stdin",
     )
-    argument(
-        "--kubeconfig",
-        type=Path,
-        metavar="FILE",
-        help="a live cluster, which is only read (default: $KUBECONFIG, else ~/.kube/config)",
-    )
+    add_kubeconfig(command, "a live cluster, which is only read")
     argument("--config-now", type=input_file, metavar="FILE", help="the TradewindConfiguration in force now")
     argument(
         "--config",
