@@ -107,6 +107,15 @@ def namespace(api: Api, add_nodes: AddNodes) -> Iterator[str]:
 
 
 @pytest.fixture
+def held(api: Api, add_nodes: AddNodes) -> Iterator[str]:
+    """A namespace whose pods are held, for one test; asks for `add_nodes` like `namespace`."""
+    del add_nodes
+    name = fake.add_namespace(api, held=True)
+    yield name
+    fake.remove_namespace(api, name)
+
+
+@pytest.fixture
 def movable(api: Api, add_nodes: AddNodes) -> Iterator[str]:
     """A namespace whose pods are held and may be moved, for one test."""
     del add_nodes
@@ -157,6 +166,19 @@ def tradewind(plane: ControlPlane, role_kubeconfig: Path) -> Iterator[Tradewind]
 
 
 @pytest.fixture
+def max_backoff_seconds() -> int:
+    """Of the kube-scheduler of `scheduling`; its own, unless a file says otherwise."""
+    return 10
+
+
+@pytest.fixture
+def scheduling(tradewind: Tradewind, start_scheduler: StartScheduler, max_backoff_seconds: int) -> None:
+    """A kube-scheduler that asks Tradewind."""
+    entry = scheduler.extender(tradewind.url, weight=10, ignorable=True)
+    start_scheduler(scheduler.configuration(extenders=[entry], max_backoff_seconds=max_backoff_seconds))
+
+
+@pytest.fixture
 def start_planner(plane: ControlPlane, api: Api, planner_kubeconfig: Path) -> Iterator[StartPlanner]:
     """Starts planners for one test; as long as one leads, pods of held namespaces wait for its plan."""
     started: list[Planner] = []
@@ -192,6 +214,5 @@ def forget_guides(request: pytest.FixtureRequest) -> Iterator[None]:
 def scheduler_name(request: pytest.FixtureRequest) -> str:
     """The schedulerName of pods that are placed through Tradewind."""
     if not request.config.getoption("--kind"):
-        entry = scheduler.extender(request.getfixturevalue("tradewind").url, weight=10, ignorable=True)
-        request.getfixturevalue("start_scheduler")(scheduler.configuration(extenders=[entry]))
+        request.getfixturevalue("scheduling")
     return scheduler.DEFAULT

@@ -7,11 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from e2e import boreas, boreas_run, fake, scheduler
+from e2e import boreas, boreas_run, fake
 from e2e.api import Api
 from e2e.boreas import Case
-from e2e.conftest import AddNodes, StartPlanner, StartScheduler
-from e2e.tradewind import Tradewind
+from e2e.conftest import AddNodes, StartPlanner
 
 _RUNS = 2
 
@@ -24,12 +23,6 @@ def held(api: Api, add_nodes: AddNodes, start_planner: StartPlanner) -> Iterator
     name = fake.add_namespace(api, held=True)
     yield name
     fake.remove_namespace(api, name)
-
-
-@pytest.fixture
-def scheduling(tradewind: Tradewind, start_scheduler: StartScheduler) -> None:
-    entry = scheduler.extender(tradewind.url, weight=10, ignorable=True)
-    start_scheduler(scheduler.configuration(extenders=[entry]))
 
 
 @pytest.mark.usefixtures("scheduling")

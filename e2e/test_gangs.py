@@ -1,36 +1,29 @@
 """A gang stands whole or not at all, on the real kube-scheduler: also where nothing is held or planned."""
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import pytest
 
-from e2e import fake, manifests, objects, outcomes, scheduler
+from e2e import fake, manifests, objects, outcomes
 from e2e.api import Api
-from e2e.conftest import AddNodes, StartPlanner, StartScheduler
+from e2e.conftest import AddNodes, StartPlanner
 from e2e.objects import Object
-from e2e.tradewind import Tradewind
 from scoring.filters.gang import Gang
 from tradewind.planner.gang_room import WholeGangFits
 
 _GANG = "tradewind.dev/gang"
 _MIN = "tradewind.dev/gang-min"
-# In which part of a gang would have been bound: back-off is 1 s here.
+# In which part of a gang would have been bound.
 _CALM_SECONDS = 4.0
 
-
-@pytest.fixture(autouse=True)
-def scheduling(tradewind: Tradewind, start_scheduler: StartScheduler) -> None:
-    entry = scheduler.extender(tradewind.url, weight=10, ignorable=True)
-    start_scheduler(scheduler.configuration(extenders=[entry], max_backoff_seconds=1))
+pytestmark = pytest.mark.usefixtures("scheduling")
 
 
 @pytest.fixture
-def held(api: Api, add_nodes: AddNodes) -> Iterator[str]:
-    del add_nodes
-    name = fake.add_namespace(api, held=True)
-    yield name
-    fake.remove_namespace(api, name)
+def max_backoff_seconds() -> int:
+    """Below _CALM_SECONDS."""
+    return 1
 
 
 def members(

@@ -8,9 +8,9 @@ from collections import Counter
 
 import pytest
 
-from e2e import fake, manifests, objects, outcomes, scheduler
+from e2e import fake, manifests, objects, outcomes
 from e2e.api import Api
-from e2e.conftest import AddNodes, StartPlanner, StartScheduler
+from e2e.conftest import AddNodes, StartPlanner
 from e2e.objects import Object
 from e2e.tradewind import Tradewind
 from scoring.filters.beside import Beside
@@ -24,14 +24,19 @@ from scoring.filters.xor import Xor
 
 _ZONE = "topology.kubernetes.io/zone"
 _ZONES = {"a": "x", "b": "x", "c": "y"}
-# In which what is wrong would have happened: back-off is 1 s here.
+# In which what is wrong would have happened.
 _CALM_SECONDS = 4.0
 
 
+@pytest.fixture
+def max_backoff_seconds() -> int:
+    """Below _CALM_SECONDS."""
+    return 1
+
+
 @pytest.fixture(autouse=True)
-def scheduling(tradewind: Tradewind, start_scheduler: StartScheduler, add_nodes: AddNodes) -> None:
-    entry = scheduler.extender(tradewind.url, weight=10, ignorable=True)
-    start_scheduler(scheduler.configuration(extenders=[entry], max_backoff_seconds=1))
+def zones(scheduling: None, add_nodes: AddNodes) -> None:
+    del scheduling
     add_nodes(*(objects.node(name, labels={_ZONE: zone, "rack": zone}) for name, zone in _ZONES.items()))
 
 

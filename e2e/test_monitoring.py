@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from e2e import fake, objects, outcomes, scheduler, tools
+from e2e import fake, objects, outcomes, tools
 from e2e.api import Api
-from e2e.conftest import AddNodes, StartPlanner, StartScheduler, next_name
+from e2e.conftest import AddNodes, StartPlanner, next_name
 from e2e.installation.installation import eventually
 from e2e.plane import ControlPlane
 from e2e.prometheus import Prometheus
@@ -55,11 +55,10 @@ def held(api: Api, add_nodes: AddNodes) -> Iterator[str]:
     fake.remove_namespace(api, name)
 
 
+@pytest.mark.usefixtures("scheduling")
 def test_the_dashboard_and_the_alerts_are_about_what_a_tradewind_says(
-    api: Api, prometheus: Prometheus, tradewind: Tradewind, start_scheduler: StartScheduler, held: str
+    api: Api, prometheus: Prometheus, held: str
 ) -> None:
-    entry = scheduler.extender(tradewind.url, weight=10, ignorable=True)
-    start_scheduler(scheduler.configuration(extenders=[entry]))
     opt_out = {"tradewind.dev/disk-type": "tape", "tradewind.dev/plan-hold": "false"}
     api.create(objects.pod("odd", held, annotations=opt_out))
     for number in range(_PODS):

@@ -3,34 +3,18 @@
 import json
 import time
 from collections import Counter
-from collections.abc import Iterator
 
 import pytest
 
-from e2e import fake, objects, outcomes, scheduler
+from e2e import objects, outcomes
 from e2e.api import Api
-from e2e.conftest import AddNodes, StartPlanner, StartScheduler
+from e2e.conftest import AddNodes, StartPlanner
 from e2e.objects import Object
 from e2e.tradewind import Planner, Tradewind
 
 _PLAN = "tradewind.dev/plan"
 _MANY = 300
 _ZONE = "topology.kubernetes.io/zone"
-
-
-@pytest.fixture
-def held(api: Api, add_nodes: AddNodes) -> Iterator[str]:
-    """A namespace whose pods are held; asks for `add_nodes` so that its pods go before their nodes."""
-    del add_nodes
-    name = fake.add_namespace(api, held=True)
-    yield name
-    fake.remove_namespace(api, name)
-
-
-@pytest.fixture
-def scheduling(tradewind: Tradewind, start_scheduler: StartScheduler) -> None:
-    entry = scheduler.extender(tradewind.url, weight=10, ignorable=True)
-    start_scheduler(scheduler.configuration(extenders=[entry]))
 
 
 def pods_of(api: Api, namespace: str) -> list[Object]:
