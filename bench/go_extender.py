@@ -16,13 +16,7 @@ def find() -> Path:
 
 
 def main() -> int:
-    try:
-        program = find()
-    except toolchain.BuildError as error:
-        print(error, file=sys.stderr)
-        return 1
-    print(f"The Go extender is {program}.")
-    return 0
+    return toolchain.told(lambda: f"The Go extender is {find()}.")
 
 
 if __name__ == "__main__":

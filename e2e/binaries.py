@@ -174,13 +174,7 @@ def _link_flags() -> str:
 
 
 def main() -> int:
-    try:
-        binaries = find()
-    except toolchain.BuildError as error:
-        print(error, file=sys.stderr)
-        return 1
-    print(f"The control plane's programs are in {binaries.kube_apiserver.parent}.")
-    return 0
+    return toolchain.told(lambda: f"The control plane's programs are in {find().kube_apiserver.parent}.")
 
 
 if __name__ == "__main__":

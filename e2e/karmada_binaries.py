@@ -63,13 +63,7 @@ def _go() -> Path:
 
 
 def main() -> int:
-    try:
-        directory = find()
-    except toolchain.BuildError as error:
-        print(error, file=sys.stderr)
-        return 1
-    print(f"Karmada's programs are in {directory}.")
-    return 0
+    return toolchain.told(lambda: f"Karmada's programs are in {find()}.")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 _SECONDS_BETWEEN_PROGRESS = 10.0
@@ -19,6 +19,16 @@ _DOWNLOADING = "go: downloading "
 
 class BuildError(Exception):
     """A program could not be built; the message ends with what Go said."""
+
+
+def told(build: Callable[[], str]) -> int:
+    """For a program that only builds: its exit code, once `build` has said what there is now, or why not."""
+    try:
+        print(build())
+    except BuildError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
 
 
 def go(least: tuple[int, int], requirement: Path, cache: Path) -> Path:
