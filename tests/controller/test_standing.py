@@ -217,6 +217,21 @@ def test_a_cluster_without_nodes_has_no_guide_and_no_trouble(leader: _Leader) ->
     assert leader.registry.get_sample_value("tradewind_standing_failures_total") == 0
 
 
+def test_a_node_that_comes_during_a_solve_without_any_is_no_trouble(
+    leader: _Leader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    solve = leader.worker.solve
+
+    def slow(*arguments: Any, **more: Any) -> Solved | None:
+        leader.fill("a", 1)
+        return solve(*arguments, **more)
+
+    monkeypatch.setattr(leader.worker, "solve", slow)
+    assert leader.solves_after(0) == 1
+    assert leader.maps.data is None
+    assert leader.registry.get_sample_value("tradewind_standing_failures_total") == 0
+
+
 def test_the_next_leader_keeps_the_roles(
     leader: _Leader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

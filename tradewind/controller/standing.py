@@ -100,8 +100,8 @@ class Standing:
         return changed or seen.work - self._seen.work >= max(_MANY * self._cache.counts()["pods"], 1)
 
     def _solve(self, seconds: float) -> Solved | None:
+        snapshot, pods = self._cache.state()
         try:
-            snapshot, pods = self._cache.state()
             solved = self._worker.solve(
                 snapshot,
                 pods,
@@ -115,7 +115,7 @@ class Standing:
             self._failed(str(error))
             return None
         if solved is None:
-            self._failed("no solution in time" if self._cache.counts()["nodes"] else "")
+            self._failed("no solution in time" if len(snapshot.nodes) else "")
         else:
             self._failed("")
         return solved
