@@ -35,6 +35,9 @@ class _World:
         for each in pods:
             self.cache.apply_pod(each.build())
 
+    def paused(self) -> None:
+        self._crowding.paused()
+
     def crowded(self) -> bool:
         return self._crowding.crowded(_SETTINGS)
 
@@ -141,13 +144,27 @@ def test_without_nodes_nobody_crowds() -> None:
     assert not Crowding(cache).crowded(_SETTINGS)
 
 
+def _come(world: _World, step: int) -> bool:
+    """Whether it is a crowd when three more pods have come, every 5 s."""
+    world.now = 5.0 * step
+    world.add(_copies(_waiting("2"), 3, f"at-{step}"))
+    return world.crowded()
+
+
 def test_a_crowd_without_an_end_is_not_waited_for() -> None:
-    world, found = _World(), list[bool]()
-    for step in range(9):
-        world.now = 5.0 * step
-        world.add(_copies(_waiting("2"), 3, f"at-{step}"))
-        found.append(world.crowded())
-    assert found == [True] * 7 + [False] * 2
+    world = _World()
+    assert [_come(world, step) for step in range(9)] == [True] * 7 + [False] * 2
+    world.paused()
+    assert _come(world, 9), "another crowd"
+
+
+def test_a_crowd_that_found_room_is_over() -> None:
+    world = _World()
+    assert _come(world, 0)
+    world.cache.apply_node(node("c").cpu("1000").pods(1000).build())
+    assert not _come(world, 1)
+    world.cache.apply_node(node("c").cpu("1").pods(1000).build())
+    assert _come(world, 7), "else it would have gone on for too long"
 
 
 def test_more_pods_than_a_plan_takes_are_no_crowd() -> None:

@@ -40,6 +40,10 @@ class Crowding:
         self._since = min(self._since, self._clock()) if found else math.inf
         return found and self._clock() - self._since <= settings.hold_seconds
 
+    def paused(self) -> None:
+        """No more of them came for a while: whoever comes next is another crowd."""
+        self._since = math.inf
+
     def _found(self, batch: BatchSettings) -> bool:
         """Whether pods that came within the time of a batch ask for a large part of what is free.
 

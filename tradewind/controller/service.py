@@ -286,6 +286,8 @@ class PlannerService:
             crowded=self._crowded,
         )
         self._closed = time.monotonic()
+        if self._closed - opened < batch.seconds:
+            self._crowding.paused()
         return collected
 
     def _crowded(self) -> bool:
