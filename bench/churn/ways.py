@@ -31,8 +31,19 @@ class Way:
 
 
 def _presets(name: str, **kinds: bool) -> tuple[Way, ...]:
-    more = {"planner": {"moves": MOVES, "durableRent": 1}} if kinds.get("moved") else {}
-    return tuple(Way(name=f"{name}, {each}", settings={"preset": each, **more}, **kinds) for each in PRESETS)
+    return tuple(
+        Way(
+            name=f"{name}, {each}",
+            settings={"preset": each, **(_moving(each) if kinds.get("moved") else {})},
+            **kinds,
+        )
+        for each in PRESETS
+    )
+
+
+def _moving(preset: str) -> dict[str, Any]:
+    """Durable room is kept for critical pods, but where stability is what is paid for."""
+    return {"planner": {"moves": MOVES, "durableRent": 0 if preset == "availability" else 1}}
 
 
 WAYS = (

@@ -105,6 +105,22 @@ def test_pools_are_not_planned_on_for_alternatives() -> None:
     assert found.new_nodes == {"large": 1}
 
 
+@pytest.mark.parametrize(
+    ("emptied", "cpu", "chosen"),
+    [
+        pytest.param((), "1", "cheap", id="the cheaper of two nodes in use"),
+        pytest.param(("cheap",), "1", "dear", id="not the one that pods are moved off"),
+        pytest.param(("cheap",), "3", "cheap", id="unless no other has room"),
+    ],
+)
+def test_a_node_that_is_being_emptied_is_filled_last(emptied: tuple[str, ...], cpu: str, chosen: str) -> None:
+    nodes = [node("cheap").cpu("8").price(1.0), node("dear").cpu("3").price(1.2)]
+    running = [pod(f"on-{name}").requests(cpu="1").on(name) for name in ("cheap", "dear")]
+    cache = filled(nodes, [*running, pod("p").requests(cpu=cpu)])
+    found = plan(cache.snapshot(), cache.all_pods(), policy_of, None, 1, emptied=emptied)
+    assert [each.node for each in found.plan.placements] == [chosen]
+
+
 @pytest.mark.parametrize("ignored", [frozenset[str](), frozenset({"example.com/slot"})])
 def test_a_resource_that_kube_scheduler_ignores_does_not_keep_a_pod_from_its_plan(
     ignored: frozenset[str],

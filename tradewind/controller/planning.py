@@ -188,6 +188,7 @@ class Planning:
             expires_at=float(round(this.now + settings.plan_seconds)),
             pools=self._pools(),
             rent=settings.rents,
+            emptied=this.moves.emptied,
             engine=settings.engine,
         )
         return Solved(this, result, len(moving))

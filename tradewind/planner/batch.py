@@ -1,7 +1,7 @@
 """The waiting pods of a cluster, grouped into classes of equals, and the problem that they make."""
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -43,12 +43,14 @@ def make_batch(
     pods: Sequence[Pod],
     policy_of: PolicyOf,
     favour: Mapping[str, int] | None = None,
+    *,
     rent: Rent = NO_RENT,
+    emptied: Collection[str] = (),
 ) -> Batch:
     """All pods of the cluster: those on nodes, and those that wait for one.
 
     `favour` by UID: among pods of equal priority the higher goes first; 0 where nothing is said. `rent` is
-    what room costs.
+    what room costs. Nodes that are being `emptied` are to be opened again for a pod that goes there.
     """
     placed = [pod for pod in pods if pod.node_name and not pod.finished]
     waiting = [pod for pod in pods if not (pod.node_name or pod.finished or pod.deleting)]
@@ -57,7 +59,7 @@ def make_batch(
     staying = wanted.staying(placed)
     plannable = [pod for pod in waiting if str(pod) not in wanted.refused] if wanted.refused else waiting
     groups = _groups(plannable, wanted.hints, snapshot, policy_of, favour or {})
-    problem = _problem(snapshot, groups, staying, rent)
+    problem = _problem(snapshot, groups, staying, rent, emptied)
     return Batch(snapshot=snapshot, staying=staying, groups=groups, refused=wanted.refused, problem=problem)
 
 
@@ -126,10 +128,11 @@ def _problem(
     groups: Sequence[Group],
     staying: Sequence[Pod],
     rent: Rent,
+    emptied: Collection[str],
 ) -> Problem:
     nodes = snapshot.nodes
-    in_use = [pod.node_name for pod in staying if pod.owner is None or pod.owner.kind not in NODES_OWN]
-    used = nodes.cluster.table.rows(set(in_use))
+    in_use = {pod.node_name for pod in staying if pod.owner is None or pod.owner.kind not in NODES_OWN}
+    used = nodes.cluster.table.rows(in_use.difference(emptied))
     mask = nodes.durable.copy()
     mask[:] = False
     mask[used] = True

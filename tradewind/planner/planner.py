@@ -1,7 +1,7 @@
 """From a snapshot and its pods to a plan."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from tradewind.cluster.objects import Pod
@@ -52,6 +52,7 @@ def plan(
     expires_at: float = math.inf,
     pools: Sequence[PoolTemplate] = (),
     rent: Rent = NO_RENT,
+    emptied: Collection[str] = (),
     engine: Engine = "auto",
 ) -> PlanResult:
     """The greedy placement, bettered by the worker within so many seconds; without a worker as it is.
@@ -60,13 +61,14 @@ def plan(
     `Worker.solve` says; with `skip_solver_if_complete` the worker is asked only if there is such a pod.
     `short` is called before it is asked, if the greedy placement leaves a pod out.
     `favour` as `selection` says, by UID. `pools` are planned on for the pods that found no place, in as many
-    seconds again. `rent` is what room costs. `engine` betters the greedy placement.
+    seconds again. `rent` is what room costs, `emptied` are nodes that pods are being moved off.
+    `engine` betters the greedy placement.
     """
-    batch = make_batch(snapshot, pods, policy_of, rent=rent)
+    batch = make_batch(snapshot, pods, policy_of, rent=rent, emptied=emptied)
     baseline = greedy(batch.problem)
     if favour and sum(baseline.values()) < batch.problem.pods:
         # Only now, as it divides classes, and the fewer there are the better are the plans.
-        batch = make_batch(snapshot, pods, policy_of, favour, rent)
+        batch = make_batch(snapshot, pods, policy_of, favour, rent=rent, emptied=emptied)
         baseline = greedy(batch.problem)
     complete = sum(baseline.values()) == batch.problem.pods
     if not complete:

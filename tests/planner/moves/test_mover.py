@@ -56,6 +56,7 @@ def test_a_replacement_is_pinned_and_the_room_of_the_others_is_taken() -> None:
     flight = cluster.mover.in_flight(cluster.cache.waiting())
     assert flight.pins == {replacement.uid: "cheap"}
     assert [(each.name, each.node_name) for each in flight.taken] == [("web0-0-moved", "cheap")]
+    assert flight.emptied == {"dear"}
 
 
 def test_advice_moves_nothing() -> None:

@@ -215,11 +215,12 @@ class InFlight(NamedTuple):
 
     pins: Mapping[str, str] = {}  # UID of a held replacement to the node that it is to go to
     taken: Sequence[Pod] = ()  # of replacements that are not there yet, as on their targets
+    emptied: frozenset[str] = frozenset()  # nodes of which a pod that comes there ends the set
 
 
 def in_flight(drain: Drain | None, pods: Sequence[Pod]) -> InFlight:
     """`pods` are those that wait."""
-    if drain is None or drain.phase not in {Phase.RESERVED, Phase.EVICTING}:
+    if drain is None or drain.phase not in {Phase.RESERVED, Phase.EVICTING, Phase.PLACED}:
         return InFlight()
     pins: dict[str, str] = {}
     taken = []
@@ -230,7 +231,7 @@ def in_flight(drain: Drain | None, pods: Sequence[Pod]) -> InFlight:
                 taken.append(reserved_for(each.pod, each.target))
             elif gate.held(found):
                 pins[found.uid] = each.target
-    return InFlight(pins, taken)
+    return InFlight(pins, taken, frozenset([drain.node] if drain.cause is Cause.MONEY else []))
 
 
 def reserved_for(pod: Pod, target: str) -> Pod:
