@@ -25,6 +25,7 @@ from tradewind.planner.worker import Worker
 _NAMESPACE = "bench"
 _BOUND_SECONDS = 120.0
 _SECONDS = 600.0
+_LEASE_SECONDS = 15.0  # as shipped; the tests' is so short that a busy machine loses it
 _HEAD = "seed  nodes  pods  bound  price/bound  seconds from the first pod to the last binding"
 
 
@@ -83,7 +84,9 @@ def placing(plane: ControlPlane, api: Api, settings: Mapping[str, Any]) -> Itera
     fake.create_namespace(api, manifests.NAMESPACE)
     for obj in manifests.hold(plane):
         api.create(obj)
-    planner = Planner(plane.workspace, plane.kubeconfig, settings={"planner": settings})
+    planner = Planner(
+        plane.workspace, plane.kubeconfig, settings={"planner": settings}, lease_seconds=_LEASE_SECONDS
+    )
     planner.wait_leading()
     manifests.wait_holding(api)
     yield planner
