@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from bench import planner_cases
+from bench.churn.ways import PRESETS
 from bench.planner_cases import Object
 from e2e import fake, manifests, objects, outcomes, scheduler
 from e2e.api import Api
@@ -33,9 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.planner_live", description=__doc__)
     parser.add_argument("--nodes", type=int, nargs="+", default=[100, 200])
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
-    parser.add_argument(
-        "--solve-seconds", type=float, default=2.0, help="of the solvers (default: %(default)g)"
-    )
+    parser.add_argument("--preset", choices=PRESETS, default="cost", help="(default: %(default)s)")
     parser.add_argument("--plain", action="store_true", help="kube-scheduler alone, for comparison")
     options = parser.parse_args(arguments)
     data = planner_cases.data_directory()
@@ -46,21 +45,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for nodes in options.nodes:
         for seed in options.seeds:
             wanted = planner_cases.priced(data, nodes, seed)
-            ratio, seconds, count = _measure(wanted, options.solve_seconds, plain=options.plain)
+            ratio, seconds, count = _measure(wanted, options.preset, plain=options.plain)
             pods = len(wanted) - nodes
             print(f"{seed:4} {nodes:6} {pods:5} {count:6} {ratio:12.3f} {seconds:8.1f}", flush=True)
     return 0
 
 
-def _measure(wanted: Sequence[Object], solve_seconds: float, *, plain: bool) -> tuple[float, float, int]:
+def _measure(wanted: Sequence[Object], preset: str, *, plain: bool) -> tuple[float, float, int]:
     nodes = [each for each in wanted if each["kind"] == "Node"]
     pods = [each for each in wanted if each["kind"] == "Pod"]
     with ControlPlane() as plane, contextlib.closing(Api(plane.kubeconfig)) as api:
         fake.add_nodes(api, [created(each) for each in nodes])
         fake.create_namespace(api, _NAMESPACE, {} if plain else fake.HELD)
-        # One plan for all: the more pods a plan sees, the fewer nodes it opens for nothing.
-        planner = {"batch": {"pods": 1_000_000}, "solveSeconds": solve_seconds}
-        with _plain(plane) if plain else placing(plane, api, planner):
+        with _plain(plane) if plain else placing(plane, api, {"preset": preset}):
             started = time.monotonic()
             api.create_all([created(each) for each in pods])
             bound = outcomes.bound_nodes(api, _NAMESPACE, len(pods), seconds=_SECONDS)
@@ -77,16 +74,14 @@ def _plain(plane: ControlPlane) -> Iterator[None]:
 
 @contextlib.contextmanager
 def placing(plane: ControlPlane, api: Api, settings: Mapping[str, Any]) -> Iterator[Planner]:
-    """With a running planner that has these settings, and kube-scheduler."""
-    service = Tradewind(plane.workspace, plane.kubeconfig)
+    """With an extender and a planner that run with these settings, and kube-scheduler."""
+    service = Tradewind(plane.workspace, plane.kubeconfig, settings=settings)
     entry = scheduler.extender(service.url, weight=10)
     plane.start_scheduler(scheduler.configuration(extenders=[entry]), "kube-scheduler")
     fake.create_namespace(api, manifests.NAMESPACE)
     for obj in manifests.hold(plane):
         api.create(obj)
-    planner = Planner(
-        plane.workspace, plane.kubeconfig, settings={"planner": settings}, lease_seconds=_LEASE_SECONDS
-    )
+    planner = Planner(plane.workspace, plane.kubeconfig, settings=settings, lease_seconds=_LEASE_SECONDS)
     planner.wait_leading()
     manifests.wait_holding(api)
     yield planner
