@@ -190,7 +190,7 @@ def test_pods_that_are_owed_for_ever_close_no_batch_later_than_its_time(limits: 
     [
         pytest.param([0.0, 0.02], 0.22, id="at least twice the usual pause"),
         pytest.param([0.0, 0.08, 0.1, 0.12], 0.44, id="four times the longest so far"),
-        pytest.param([0.0, 0.19], 0.69, id="at most five times the usual"),
+        pytest.param([0.0, 0.19, 0.5], 1.5, id="at most ten times the usual"),
         pytest.param([each / 4 for each in range(100)], 10.0, id="for ever: its time"),
     ],
 )

@@ -22,7 +22,7 @@ _OWED_LOOK_SECONDS = 0.05
 _OWED_BURSTS = 2.0
 
 # Where pods crowd, a pause is so many times as long as any before it, within so many times the usual.
-_LULL, _SHORTEST_LULL, _LONGEST_LULL = 4.0, 2.0, 5.0
+_LULL, _SHORTEST_LULL, _LONGEST_LULL = 4.0, 2.0, 10.0
 # Between two looks at whether they do: each is at all pods that wait.
 _CROWD_LOOK_SECONDS = 0.25
 
