@@ -18,9 +18,13 @@ from tradewind.planner.state import State
 class _Clock:
     def __init__(self) -> None:
         self.now = 100.0
+        self.stolen = 0.0  # seconds in which others had the processors
 
     def monotonic(self) -> float:
         return self.now
+
+    def process_time(self) -> float:
+        return self.now - self.stolen
 
 
 @pytest.fixture
@@ -45,6 +49,25 @@ def test_what_took_long_to_the_last_gain_goes_on_for_half_as_long_again(clock: _
     clock.now += 0.9
     assert not search.stalled()
     clock.now += 0.2
+    assert search.stalled()
+
+
+def test_on_a_busy_machine_a_search_that_could_not_run_has_not_stalled(clock: _Clock) -> None:
+    search = Progress(idle=0.2)
+    clock.now += 0.5
+    clock.stolen += 0.4
+    assert not search.stalled()
+    clock.now += 0.15
+    assert search.stalled()
+
+
+def test_on_a_machine_that_is_too_busy_pods_do_not_wait_for_ever(clock: _Clock) -> None:
+    search = Progress(idle=0.2)
+    clock.now += 0.75
+    clock.stolen += 0.75
+    assert not search.stalled()
+    clock.now += 0.1
+    clock.stolen += 0.1
     assert search.stalled()
 
 
