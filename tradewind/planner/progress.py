@@ -14,7 +14,7 @@ _BUSY = 4.0
 class Progress:
     """A search goes on for half as long again as it took to its last gain, and for at least `idle` seconds.
 
-    Seconds are those in which it could run, up to a limit. So a plan that was found at once is not waited for,
+    Seconds in which it could run, up to a limit. So a plan that was found at once is not waited for,
     and one that keeps getting better has its time; but it ends as soon as it is `told` that other pods wait.
     """
 
