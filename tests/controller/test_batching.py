@@ -188,10 +188,10 @@ def test_pods_that_are_owed_for_ever_close_no_batch_later_than_its_time(limits: 
 @pytest.mark.parametrize(
     ("arrivals", "closed"),
     [
-        pytest.param([0.0, 0.02], 0.22, id="at least twice the usual pause"),
-        pytest.param([0.0, 0.08, 0.1, 0.12], 0.44, id="four times the longest so far"),
-        pytest.param([0.0, 0.19, 0.5], 1.5, id="at most ten times the usual"),
-        pytest.param([each / 4 for each in range(100)], 10.0, id="for ever: its time"),
+        pytest.param([0.0, 0.01, 0.02], 0.22, id="at least twice the usual pause"),
+        pytest.param([0.0, 0.08, 0.1, 0.11, 0.12], 0.44, id="four times the longest so far"),
+        pytest.param([*[0.0] * 20, 0.19, 0.5], 1.5, id="at most ten times the usual"),
+        pytest.param([each / 20 for each in range(500)], 10.0, id="for ever: its time"),
     ],
 )
 def test_where_pods_crowd_only_a_long_pause_closes_a_batch(arrivals: list[float], closed: float) -> None:
@@ -203,6 +203,36 @@ def test_where_pods_crowd_only_a_long_pause_closes_a_batch(arrivals: list[float]
         window.observe(WorkCounter(number, 0), at)
     window.observe(WorkCounter(number, 3), closed - 0.01)  # room that opens is no arrival
     assert window.remaining(closed - 0.01) == pytest.approx(0.01)
+
+
+@pytest.mark.parametrize(
+    "arrivals",
+    [
+        pytest.param([0.0], id="one"),
+        pytest.param([0.0, 0.05], id="two"),
+        pytest.param([0.0, 0.15, 0.3, 0.45], id="one by one"),
+    ],
+)
+def test_pods_that_come_one_by_one_are_not_waited_for_however_crowded_it_is(arrivals: list[float]) -> None:
+    waiting, usual = Window(_SETTINGS, WorkCounter(), 0.0), Window(_SETTINGS, WorkCounter(), 0.0)
+    waiting.crowded = True
+    for number, at in enumerate(arrivals, 1):
+        for window in (waiting, usual):
+            window.observe(WorkCounter(number, 0), at)
+    later = arrivals[-1] + 0.01
+    assert waiting.remaining(later) == usual.remaining(later)
+
+
+def test_a_crowd_that_dries_up_is_not_waited_for_any_longer() -> None:
+    window = Window(_SETTINGS, WorkCounter(), 0.0)
+    window.crowded = True
+    window.observe(WorkCounter(12, 0), 0.0)
+    arrivals = 12
+    while window.remaining(at := 0.15 * (arrivals - 11)) > 0:
+        arrivals += 1
+        window.observe(WorkCounter(arrivals, 0), at)
+    # 12 at first and then one each 0.15 s: 34 have come by then, and 35 would be 10 a second
+    assert at == pytest.approx(3.45)
 
 
 def test_a_crowded_batch_does_not_wait_for_a_writer_that_waits_for_it() -> None:
@@ -221,7 +251,7 @@ def test_the_time_before_the_first_pod_was_seen_is_no_pause_between_pods() -> No
 
 def test_a_batch_that_is_crowded_waits_for_those_that_still_come() -> None:
     settings = BatchSettings(pods=3, seconds=60, pause_seconds=0.02, wait_seconds=0.01, burst_seconds=0.01)
-    cache, asked = _waiting(2), list[int]()
+    cache, asked = _waiting(3), list[int]()
 
     def crowded() -> bool:
         asked.append(1)
@@ -237,7 +267,7 @@ def test_a_batch_that_is_crowded_waits_for_those_that_still_come() -> None:
         busy=lambda: False,
         crowded=crowded,
     )
-    assert asyncio.run(work) == Collected(WorkCounter(3, 0), full=True)
+    assert asyncio.run(work) == Collected(WorkCounter(4, 0), full=True)
     assert asked == [1]
 
 
@@ -251,7 +281,7 @@ def test_whether_pods_crowd_is_asked_while_plans_are_being_written_too() -> None
         return False
 
     work = collect(
-        _waiting(1),
+        _waiting(3),
         settings,
         WorkCounter(),
         opened=time.monotonic(),

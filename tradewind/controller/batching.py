@@ -23,6 +23,9 @@ _OWED_BURSTS = 2.0
 
 # Where pods crowd, a pause is so many times as long as any before it, within so many times the usual.
 _LULL, _SHORTEST_LULL, _LONGEST_LULL = 4.0, 2.0, 10.0
+# Pods a second, from the third on, below which nobody waits for those to come: where pods come one by one for
+# ever, each of them would wait for the next.
+_RUSH, _RUSH_SECONDS = 10.0, 0.3
 # Between two looks at whether they do: each is at all pods that wait.
 _CROWD_LOOK_SECONDS = 0.25
 
@@ -51,6 +54,7 @@ class Window:
         self._start = start
         self._newest = start
         self._opened = self._last = self._arrival = opened
+        self._first = math.inf  # when arrivals were seen
         self._longest = 0.0  # between two arrivals
         self.crowded = False  # only a pause that is long for these pods closes it
 
@@ -65,7 +69,7 @@ class Window:
     def observe(self, news: WorkCounter, now: float) -> None:
         if news.arrivals != self._newest.arrivals:
             self._longest = max(self._longest, now - self._arrival) if self._arrived else 0.0
-            self._arrival = now
+            self._first, self._arrival = min(self._first, now), now
         if news != self._newest:
             self._newest, self._last = news, now
 
@@ -75,7 +79,7 @@ class Window:
         While earlier plans keep the writer `busy`, only time closes it: another would bind no pod earlier.
         """
         settings = self._settings
-        if self.crowded:  # nothing is written until it closes
+        if self.crowded and self.rushed(now):  # nothing is written until it closes
             return min(self._opened + settings.seconds, self._arrival + self._lull) - now
         if busy:
             return self._opened + settings.seconds - now
@@ -83,6 +87,10 @@ class Window:
         if self.full:
             age = max(age, self._min_seconds)
         return min(self._opened + min(age, settings.seconds), self._last + settings.pause_seconds) - now
+
+    def rushed(self, now: float) -> bool:
+        """Whether pods come fast enough for more of them to be waited for."""
+        return self._arrived >= _RUSH * max(now - self._first, _RUSH_SECONDS)
 
     @property
     def _lull(self) -> float:
@@ -137,7 +145,7 @@ async def collect(
         window.observe(news, now)
         writing = busy()
         left = window.remaining(now, busy=writing)
-        if not window.crowded and (left <= 0 or writing) and now >= look:
+        if not window.crowded and window.rushed(now) and (left <= 0 or writing) and now >= look:
             look, window.crowded = now + _CROWD_LOOK_SECONDS, await asyncio.to_thread(crowded)
             left = window.remaining(now, busy=writing)
         if left > 0:
