@@ -41,9 +41,14 @@ def _presets(name: str, **kinds: bool) -> tuple[Way, ...]:
     )
 
 
+# For whom dollars come first: room has its price, that of durable nodes most, and the size of a node to be
+# opened counts for half.
+_ROOM = {"rent": 4, "durableRent": 1, "openingAtMedian": 0.5}
+
+
 def _moving(preset: str) -> dict[str, Any]:
-    """Durable room is kept for critical pods, but where stability is what is paid for."""
-    return {"planner": {"moves": MOVES, "durableRent": 0 if preset == "availability" else 1}}
+    """Not so where stability is what is paid for."""
+    return {"planner": {"moves": MOVES, **({} if preset == "availability" else _ROOM)}}
 
 
 WAYS = (

@@ -17,6 +17,7 @@ from tradewind.planner.problem import Problem
 from tradewind.planner.rent import NO_RENT, Rent
 from tradewind.planner.terms import (
     Group,
+    opening,
     other_accounts,
     own_terms,
     pod_classes,
@@ -143,6 +144,7 @@ def _problem(
         node_names=tuple(nodes.names),
         free=np.vstack([nodes.free, *(rule.left(account, nodes) for account, rule in others.items())]),
         price=price,
+        opening=opening(price, rent),
         in_use=mask,
         durable=nodes.durable,
         classes=classes,

@@ -6,7 +6,7 @@ a guide it also knows what each pod costs on each node, beside the node's price;
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,7 @@ def lower_bound(problem: Problem, assignment: Assignment, seconds: float) -> flo
     kept = float(problem.price[problem.in_use].sum())
     if not assignment:
         return kept
+    problem = replace(problem, opening=problem.price)
     relaxed = relax(problem, placed_counts(problem, assignment), seconds, guidance=False)
     return kept + (relaxed.cost if relaxed is not None else 0.0)
 
@@ -131,7 +132,7 @@ def node_groups(problem: Problem, profiles: Amounts | None = None) -> list[list[
     columns = np.concatenate(
         [
             problem.free.T.copy().view(np.uint8).reshape(len(problem.node_names), -1),
-            np.ascontiguousarray(np.where(problem.in_use, 0.0, problem.price)).view(np.uint8).reshape(-1, 8),
+            np.where(problem.in_use, 0.0, problem.opening).view(np.uint8).reshape(-1, 8),
             allowed.T.reshape(len(problem.node_names), -1),
             *([] if profiles is None else [profiles.T.astype(np.uint8)]),
         ],
@@ -208,7 +209,7 @@ class _Programme:
         for group in self._groups:
             paid = bool(self._problem.in_use[group[0]])
             number = self._solver.NumVar(len(group) if paid else 0, len(group), "")
-            objective.SetCoefficient(number, 0.0 if paid else float(self._problem.price[group[0]]))
+            objective.SetCoefficient(number, 0.0 if paid else float(self._problem.opening[group[0]]))
             opened.append(number)
         return opened
 

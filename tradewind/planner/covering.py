@@ -101,7 +101,7 @@ def _rounded(
     fill(state)
     while repack(state) and time.monotonic() < deadline:
         pass
-    return state.assignment, float(problem.price[problem.in_use].sum()) + relaxed.cost
+    return state.assignment, float(problem.opening[problem.in_use].sum()) + relaxed.cost
 
 
 def _until(deadline: float, order: Iterable[int]) -> Iterator[int]:
@@ -155,7 +155,7 @@ def _choose(
         supply = problem.free[resource, first].clip(0) * fullness[closed] / scale
         wanted = int(np.ceil((demand[resource] - given[resource]) / scale))
         model.add(_weighted(supply.astype(np.int64), opened) >= wanted)
-    prices = problem.price[first] / (float(problem.price.sum()) or 1.0) * 10**9
+    prices = problem.opening[first] / (float(problem.opening.sum()) or 1.0) * 10**9
     model.minimize(_weighted(prices.round().astype(np.int64), opened))
     solver = cp_model.CpSolver()
     solver.parameters.max_time_in_seconds = max(seconds, 0.01)

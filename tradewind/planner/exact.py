@@ -180,7 +180,7 @@ class _Window:
 
     def _objective(self) -> None:
         problem = self.problem
-        prices = {row: float(problem.price[row]) for row in self.opened}
+        prices = {row: float(problem.opening[row]) for row in self.opened}
         costs = {key: float(problem.classes[key[0]].cost[key[1]]) for key in self.x}
         dearest: dict[int, float] = defaultdict(float)
         for (index, _), cost in costs.items():
@@ -237,7 +237,7 @@ def alike_rows(base: State, rows: Sequence[int], counts: Mapping[int, int]) -> l
     for row in rows:
         key = (
             base.free[:, row].tobytes(),
-            float(problem.price[row]),
+            float(problem.opening[row]),
             bool(base.used[row]),
             bool(problem.durable[row]),
             allowed[:, row].tobytes(),

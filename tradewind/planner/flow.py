@@ -103,7 +103,7 @@ class _Round:
         distinct = list({id(problem.classes[index].cost): index for index in free}.values())
         costs = np.array([problem.classes[index].cost for index in distinct])
         profiles = cost_profiles(problem, distinct, costs).astype(np.uint8)
-        paid = np.where(self._state.used, 0.0, problem.price).view(np.uint8).reshape(-1, 8).T
+        paid = np.where(self._state.used, 0.0, problem.opening).view(np.uint8).reshape(-1, 8).T
         keys = np.ascontiguousarray(np.concatenate([masks, profiles, paid]).T)
         found: dict[bytes, list[int]] = defaultdict(list)
         for row in np.flatnonzero(masks.any(axis=0)).tolist():
@@ -113,7 +113,7 @@ class _Round:
     def _nodes(self) -> slice:
         """A slot of a node that is not in use costs its part of the price; equal nodes fill one by one."""
         problem = self._state.problem
-        price = np.where(self._state.used, 0.0, problem.price)
+        price = np.where(self._state.used, 0.0, problem.opening)
         turn = np.empty(price.size)
         turn[np.argsort(price, kind="stable")] = np.arange(price.size)
         step = float(price.max(initial=0.0)) / max(price.size, 1) / 1000

@@ -134,7 +134,7 @@ def place(state: State, index: int) -> None:
 def opening_costs(state: State, index: int) -> Floats:
     """(N,) the part of a node's price that a pod brings with it where it is the first there."""
     problem = state.problem
-    return np.where(state.used, 0.0, problem.price * problem.classes[index].share)
+    return np.where(state.used, 0.0, problem.opening * problem.classes[index].share)
 
 
 def unit_costs(state: State, index: int) -> Floats:

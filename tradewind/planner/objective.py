@@ -34,6 +34,9 @@ _SLOPE = 4.0
 # well: one point of a plugin is a tenth of the way from our worst node to the best.
 _LEVELS_A_POINT = 0.1
 
+# At this rent the price score is what room costs; where it costs more, so does what priority is weighed in.
+_PRICE_SCORE_RENT = 2.0
+
 # A node that is wholly taken, in prices of the dearest.
 _FULL = 10.0
 _EMPTIEST = ResourceFit(formula="literal")
@@ -74,7 +77,8 @@ def pod_cost(pod: Pod, policy: Policy, nodes: Nodes, price: Floats, share: Float
             cost += SCORE_WORTH * rate * median * lacking
         elif isinstance(rule, WorkloadPriority):
             # The choice is whether to open a durable node, so a node's price is what it is weighed against.
-            cost += _SLOPE * rate * float(np.median(price)) * lacking
+            node = max(1.0, rent.room / _PRICE_SCORE_RENT) * float(np.median(price))
+            cost += _SLOPE * rate * node * lacking
         elif isinstance(rule, Stability):
             cost += _STABILITY * _SLOPE * rate * median * lacking
         else:

@@ -70,6 +70,7 @@ class Problem:
     node_names: tuple[str, ...]
     free: Amounts  # (R, N)
     price: Floats  # (N,) dollars an hour, of every node
+    opening: Floats  # (N,) what counts of it where the node has to be opened, see `Rent`
     in_use: Mask  # (N,) already paid for by the pods on it
     durable: Mask  # (N,)
     classes: tuple[PodClass, ...]
@@ -91,9 +92,7 @@ def placed_counts(problem: Problem, assignment: Assignment) -> list[int]:
 
 def money(problem: Problem, assignment: Assignment) -> float:
     """Dollars an hour: the price of every node in use afterwards."""
-    used = problem.in_use.copy()
-    used[[row for _, row in assignment]] = True
-    return float(problem.price[used].sum())
+    return float(problem.price[_used(problem, assignment)].sum())
 
 
 def class_cost(each: PodClass, row: int, pods: int) -> float:
@@ -106,4 +105,10 @@ def value(problem: Problem, assignment: Assignment) -> tuple[float, float]:
     counts = placed_counts(problem, assignment)
     worth = sum(count * each for count, each in zip(counts, problem.worth, strict=True))
     arcs = sum(class_cost(problem.classes[index], row, pods) for (index, row), pods in assignment.items())
-    return worth, -(money(problem, assignment) + float(arcs))
+    return worth, -(float(problem.opening[_used(problem, assignment)].sum()) + float(arcs))
+
+
+def _used(problem: Problem, assignment: Assignment) -> Mask:
+    used = problem.in_use.copy()
+    used[[row for _, row in assignment]] = True
+    return used

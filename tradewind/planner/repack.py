@@ -13,7 +13,7 @@ def repack(state: State) -> bool:
     saved = False
     problem = state.problem
     opened = np.flatnonzero(state.used & ~problem.in_use)
-    for row in opened[np.argsort(-problem.price[opened], kind="stable")].tolist():
+    for row in opened[np.argsort(-problem.opening[opened], kind="stable")].tolist():
         if state.used[row] and (_close(state, row) or _swap(state, row)):
             saved = True
     return saved
@@ -35,7 +35,7 @@ def _close(state: State, row: int) -> bool:
         return False
     _lift(state, row, on)
     moves: list[tuple[int, int, int]] = []
-    saving = float(state.problem.price[row]) + sum(_cost(state, i, row, pods) for i, pods in on)
+    saving = float(state.problem.opening[row]) + sum(_cost(state, i, row, pods) for i, pods in on)
     for index, pods in on:
         left = pods
         room = state.room(index)
@@ -65,8 +65,8 @@ def _swap(state: State, row: int) -> bool:
     problem = state.problem
     load = np.sum([pods * problem.classes[index].requests for index, pods in on], axis=0)
     fits = np.all((state.free >= load[:, None]) | (load[:, None] == 0), axis=0) & ~state.used
-    now = float(problem.price[row]) + sum(_cost(state, index, row, pods) for index, pods in on)
-    then = problem.price.copy()
+    now = float(problem.opening[row]) + sum(_cost(state, index, row, pods) for index, pods in on)
+    then = problem.opening.copy()
     for index, pods in on:
         fits &= problem.classes[index].allowed
         then += pods * problem.classes[index].cost

@@ -224,6 +224,12 @@ class PlannerSettings(_Settings):
         le=100,
         description="the same beside it for durable nodes, from pods that are not of high priority",
     )
+    opening_at_median: float = Field(
+        default=0.0,
+        ge=0,
+        le=1,
+        description="the part of the price of a node to be opened that counts as the median node's",
+    )
     gangs: GangSettings = GangSettings()
     moves: MoveSettings = MoveSettings()
     standing: StandingSettings = StandingSettings()
@@ -231,7 +237,7 @@ class PlannerSettings(_Settings):
 
     @property
     def rents(self) -> Rent:
-        return Rent(self.rent, self.durable_rent)
+        return Rent(self.rent, self.durable_rent, self.opening_at_median)
 
     @field_validator("pools")
     @classmethod

@@ -179,6 +179,16 @@ def prices(nodes: Nodes) -> Floats:
     return np.where(np.isnan(nodes.price), median, nodes.price)
 
 
+def opening(price: Floats, rent: Rent) -> Floats:
+    """(N,) dollars an hour that opening each node counts for.
+
+    Pods to come will use what a batch leaves free there, so the size of a node says less against it.
+    """
+    if not (rent.at_median and price.size):
+        return price
+    return price + rent.at_median * (float(np.median(price)) - price)
+
+
 def worth(classes: Sequence[PodClass]) -> tuple[float, ...]:
     """Of one pod of each class; levels of priority as far apart as the pods below them are many.
 

@@ -96,7 +96,7 @@ def _promising(problem: Problem, closed: Sequence[int], draw: random.Random) -> 
         return []
     most = np.maximum(problem.free.max(axis=1, keepdims=True), 1)
     size = (problem.free / most).clip(0).mean(axis=0) + 1e-9
-    return sorted(closed, key=lambda row: problem.price[row] / size[row] * draw.uniform(0.5, 1.5))
+    return sorted(closed, key=lambda row: problem.opening[row] / size[row] * draw.uniform(0.5, 1.5))
 
 
 def _mixed(draw: random.Random, opened: list[int], closed: list[int], held: list[int]) -> list[int]:
