@@ -74,7 +74,7 @@ class Lookup:
     def __init__(self, cache: Cache, metrics: ExtenderMetrics, ledger: Ledger) -> None:
         self._cache = cache
         self._ledger = ledger
-        self._reservations = Reservations(cache.moving, cache.pods)
+        self._reservations = Reservations(cache.moving, cache.pods, cache.pods_on)
         self._metrics = metrics
         self._waited: TTLCache[str, None] = TTLCache(4096, ttl=_UNKNOWN_NODE_MEMORY_SECONDS)
         self._view: View | None = None

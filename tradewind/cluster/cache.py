@@ -225,6 +225,10 @@ class Cache:
         with self._changed:
             return list(self._waiting.values())
 
+    def pods_on(self, node: str) -> list[Pod]:
+        with self._changed:
+            return list(self._pods_on.get(node, {}).values())
+
     def moving(self) -> Mapping[str, Pod]:
         """Pods on nodes that are marked as about to be moved, by UID; the same object until that changes."""
         return self._moving

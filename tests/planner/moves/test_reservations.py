@@ -21,7 +21,9 @@ class World:
         self.cache = Cache(offer_of)
         for each in nodes or (node("n"), node("m")):
             self.cache.apply_node(each.build())
-        self.reservations = Reservations(self.cache.moving, self.cache.pods, lambda: self.now)
+        self.reservations = Reservations(
+            self.cache.moving, self.cache.pods, self.cache.pods_on, lambda: self.now
+        )
 
     def apply(self, each: PodBuilder) -> None:
         self.cache.apply_pod(each.build())
@@ -59,6 +61,31 @@ def test_it_ends_with_its_time_the_annotation_or_a_while_after_the_pod() -> None
     assert world.taken() == [("a-moved", "m")]
     world.now = 60.0
     assert world.taken() == []
+
+
+def test_a_replacement_on_the_target_ends_one_reservation_and_is_not_counted_twice() -> None:
+    world = World()
+    world.apply(web("before", until=None).on("m"))
+    world.apply(web("a"))
+    world.apply(web("b"))
+    assert world.taken() == [("a-moved", "m"), ("b-moved", "m")]
+    world.apply(web("a2", until=None).on("m"))  # while a is still ending
+    assert world.taken() == [("b-moved", "m")]
+    world.cache.remove_pod("a")
+    assert world.taken() == [("b-moved", "m")]
+    world.cache.remove_pod("b")
+    assert world.taken() == [("b-moved", "m")]
+    world.apply(web("b2", until=None).on("m"))
+    assert world.taken() == []
+
+
+def test_a_pod_elsewhere_or_of_others_ends_no_reservation() -> None:
+    world = World()
+    world.apply(web("a"))
+    assert world.taken()
+    world.apply(web("a2", until=None).on("n"))
+    world.apply(pod("c").uid("c").owner("ReplicaSet", "other", "other").on("m"))
+    assert world.taken() == [("a-moved", "m")]
 
 
 def test_what_makes_no_sense_is_ignored() -> None:

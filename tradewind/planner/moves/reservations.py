@@ -1,12 +1,12 @@
 """Room on the targets of moves in flight, as every replica of the extender sees it.
 
 A pod that is about to be moved says so in an annotation, before the first eviction. Its room counts as taken
-for all but its own workload, whose next pod it is kept for; a while longer than the pod itself is there,
-because the replacement may come only after it.
+for all but its own workload, whose next pod it is kept for, until that pod is there; a while longer than the
+pod itself is there, because the replacement may come only after it.
 """
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from tradewind.cluster.objects import Pod
 from tradewind.planner import plan_annotation
@@ -21,14 +21,19 @@ class Reservations:
         self,
         moving: Callable[[], Mapping[str, Pod]],
         known: Callable[[Iterable[str]], Sequence[Pod]],
+        pods_on: Callable[[str], Sequence[Pod]],
         clock: Callable[[], float] = time.time,
     ) -> None:
         """`moving`: pods with the annotation, by UID; `known`: those of these UIDs that there are."""
         self._moving = moving
         self._known = known
+        self._pods_on = pods_on
         self._clock = clock
         self._seen: Mapping[str, Pod] = {}
         self._gone: dict[str, tuple[Pod, float]] = {}  # by UID, with when it is forgotten
+        self._before: dict[
+            str, frozenset[str]
+        ] = {}  # by UID, who of its controller was on the target already
 
     def __bool__(self) -> bool:
         moving = self._moving()
@@ -38,16 +43,32 @@ class Reservations:
             stayed = {each.uid for each in self._known(unmarked)}
             self._gone |= {uid: (self._seen[uid], until) for uid in unmarked - stayed}
             self._seen = moving
+            self._before = {
+                uid: self._before[uid] if uid in self._before else frozenset(self._kin(pod))
+                for uid, pod in [*moving.items(), *((uid, pod) for uid, (pod, _) in self._gone.items())]
+            }
         return bool(self._seen or self._gone)
 
     def against(self, pod: Pod) -> list[Pod]:
         """As pods on the targets, of all that is kept for others than this one."""
         now = self._clock()
         self._gone = {uid: each for uid, each in self._gone.items() if each[1] > now}
-        kept = [*self._seen.values(), *(each for each, _ in self._gone.values())]
         found = []
-        for each in kept:
+        came: set[str] = set()  # each of them ends one reservation
+        for each in (*(each for each, _ in self._gone.values()), *self._seen.values()):
             place = plan_annotation.read(each, plan_annotation.MOVE)
-            if place is not None and place.fresh(now) and (not pod.workload or each.workload != pod.workload):
+            if place is None or not place.fresh(now) or (pod.workload and each.workload == pod.workload):
+                continue
+            there = next((uid for uid in self._kin(each) if uid not in self._before[each.uid] | came), None)
+            if there is not None:
+                came.add(there)
+            else:
                 found.append(reserved_for(each, place.node))
         return found
+
+    def _kin(self, pod: Pod) -> Iterator[str]:
+        """UIDs of what the pod's controller has on the target."""
+        place = plan_annotation.read(pod, plan_annotation.MOVE)
+        for each in self._pods_on(place.node) if place and pod.owner else ():
+            if each.owner and pod.owner and each.owner.uid == pod.owner.uid:
+                yield each.uid
