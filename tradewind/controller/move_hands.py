@@ -87,7 +87,11 @@ class MoveHands:
         except ApiError as error:
             if not dry_run:
                 self._metrics.evictions.labels("failed").inc()
-            return Refusal(str(error), again=error.status == HTTPStatus.TOO_MANY_REQUESTS)
+            return Refusal(
+                str(error),
+                again=error.status == HTTPStatus.TOO_MANY_REQUESTS,
+                gone=error.status == HTTPStatus.NOT_FOUND,
+            )
         if not dry_run:
             self._metrics.evictions.labels("evicted").inc()
             _log.info("evicted pod %s to move it", pod)

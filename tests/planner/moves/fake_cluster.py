@@ -131,7 +131,7 @@ class FakeCluster:
     def evict(self, victim: Pod, *, dry_run: bool = False) -> Refusal | None:
         there = {each.uid: each for each in self.cache.all_pods()}.get(victim.uid)
         if there is None:
-            return Refusal("not found")
+            return Refusal("not found", gone=True)
         if not self.budget_allows(victim) and not (dry_run and self.dry_runs_pass):
             return Refusal("a disruption budget", again=True)
         if not dry_run:

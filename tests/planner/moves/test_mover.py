@@ -181,6 +181,27 @@ def test_a_second_look_right_before_the_first_eviction(
     assert cluster.reserved == {}
 
 
+def test_a_set_that_was_overtaken_before_its_first_eviction_is_soon_tried_again() -> None:
+    cluster = two_nodes(nodeCooldownSeconds=3600)
+    cluster.add_pod("critical", "cheap", cpu="100m", priority=2_000)  # which keeps that node
+    reserve, in_the_way = cluster.reserve, list[str]()
+
+    def overtaken(each: Pod, place: PlanAnnotation) -> bool:
+        if not in_the_way:
+            in_the_way.append(cluster.add_pod("big", "cheap", cpu="3"))
+        return reserve(each, place)
+
+    cluster.reserve = overtaken  # type: ignore[method-assign]
+    cluster.tick()
+    assert "no longer fit" in cluster.ended[0].reason
+    cluster.cache.remove_pod(in_the_way[0])
+    cluster.run(9)
+    assert cluster.evicted == []  # two looks are for others
+    cluster.run(10)
+    assert [drain.phase for drain in cluster.ended] == [Phase.GIVEN_UP, Phase.DONE]
+    cluster.check()
+
+
 def test_what_cannot_be_recorded_does_not_happen() -> None:
     cluster = two_nodes()
     cluster.saves = False

@@ -64,6 +64,7 @@ class Drain:
     until: float  # seconds since 1970; then it is given up, and its reservations end
     phase: Phase = Phase.CHOSEN
     reason: str = ""  # why it was given up
+    refused: bool = False  # the API server would not have it, and would not the next time
 
     @property
     def evicted(self) -> Mapping[str, float]:
@@ -96,8 +97,10 @@ def advanced(drain: Drain, phase: Phase, trouble: str = "") -> Drain:
     return given_up(drain, trouble) if trouble else replace(drain, phase=phase)
 
 
-def given_up(drain: Drain, reason: str) -> Drain:
-    return drain if drain.phase.ended else replace(drain, phase=Phase.GIVEN_UP, reason=reason)
+def given_up(drain: Drain, reason: str, *, refused: bool = False) -> Drain:
+    if drain.phase.ended:
+        return drain
+    return replace(drain, phase=Phase.GIVEN_UP, reason=reason, refused=refused)
 
 
 def due(drain: Drain) -> Moving | None:

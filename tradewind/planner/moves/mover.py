@@ -21,15 +21,19 @@ from tradewind.planner.moves.rescues import rescues
 from tradewind.planner.moves.rules import Rules, best_first, stakes
 from tradewind.planner.moves.world import World
 from tradewind.planner.plan_annotation import PlanAnnotation
-from tradewind.planner.settings import PlannerSettings
+from tradewind.planner.settings import MoveSettings, PlannerSettings
 
 # Sets that are tried against the pods that wait, at each look: each is a plan of its own.
 _TRIES = 5
+# A set that was overtaken before its first eviction has disturbed nobody: after so many looks, in which
+# others have their turn, the node may be chosen again.
+_OVERTAKEN_LOOKS = 2.0
 
 
 class Refusal(NamedTuple):
     text: str
     again: bool = False  # it may be granted later: a disruption budget
+    gone: bool = False  # there is no such pod any more
 
 
 class Hands(Protocol):
@@ -192,7 +196,7 @@ class Mover:
 
     def _step(self, drain: Drain, world: World) -> Drain:
         if drain.phase is Phase.CHOSEN:
-            return machine.advanced(drain, Phase.TRIED, self._try(drain))
+            return self._try(drain)
         if drain.phase is Phase.TRIED:
             return machine.advanced(drain, Phase.RESERVED, self._reserve(drain, world.now))
         if drain.phase is Phase.RESERVED:
@@ -200,12 +204,13 @@ class Mover:
         following = machine.due(drain)
         return drain if following is None else self._evict(drain, following, world)
 
-    def _try(self, drain: Drain) -> str:
+    def _try(self, drain: Drain) -> Drain:
         for each in drain.moves:
             refused = self._hands.evict(each.pod, dry_run=True)
             if refused is not None:
-                return f"{each.pod} may not be evicted: {refused.text}"
-        return ""
+                why = f"{each.pod} may not be evicted: {refused.text}"
+                return machine.given_up(drain, why, refused=not refused.gone)
+        return machine.advanced(drain, Phase.TRIED)
 
     def _reserve(self, drain: Drain, now: float) -> str:
         """Booked first: what is not in the record does not happen."""
@@ -243,7 +248,14 @@ class Mover:
         if ended is None:
             return None
         self._hands.release([each.pod for each in ended.moves])
-        self._ledger = (self._ledger or Ledger()).ended(ended.node, ended.evicted, now)
-        self._ledger = self._ledger.trimmed(self._settings_of().moves, now)
+        settings = self._settings_of().moves
+        cooled = now if ended.evicted or ended.refused else _almost_cool(settings, now)
+        self._ledger = (self._ledger or Ledger()).ended(ended.node, ended.evicted, cooled)
+        self._ledger = self._ledger.trimmed(settings, now)
         self._unsaved = not self._hands.save(self._ledger)
         return ended
+
+
+def _almost_cool(settings: MoveSettings, now: float) -> float:
+    """When its cool-down would have begun, for it to end soon."""
+    return now - max(settings.node_cooldown_seconds - _OVERTAKEN_LOOKS * settings.every_seconds, 0.0)
