@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from tradewind.cluster.cache import Cache
@@ -28,7 +28,16 @@ class MoveNote(NamedTuple):
 
 
 class Moves:
-    def __init__(self, cache: Cache, settings: Settings, hands: MoveHands, metrics: PlanMetrics) -> None:
+    def __init__(
+        self,
+        cache: Cache,
+        settings: Settings,
+        hands: MoveHands,
+        metrics: PlanMetrics,
+        promised: Callable[[], Mapping[str, Pod]] = dict,
+    ) -> None:
+        """`promised`: pods that are planned and not written yet, by UID, as on their nodes."""
+        self._promised = promised
         self._cache = cache
         self._settings = settings
         self._hands = hands
@@ -70,7 +79,9 @@ class Moves:
         return notes
 
     def _look(self) -> World:
-        return World(*self._cache.state(), time.time())
+        # Asked first: what is written in between is in both, and what comes later is not in time.
+        promised = self._promised()
+        return World(*self._cache.state(), time.time(), promised)
 
     def _complain(self, trouble: str) -> None:
         if trouble and trouble != self._trouble:

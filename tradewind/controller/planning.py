@@ -51,6 +51,7 @@ class Planning:
         *,
         ready: Callable[[Pod], bool] = lambda _: True,
         moves: Callable[[Sequence[Pod]], InFlight] = lambda _: InFlight(),
+        promises: Promises | None = None,
         journal: Journal | None = None,
     ) -> None:
         """`pools` are nodes that could be added, those of the settings if nobody knows of others.
@@ -66,7 +67,7 @@ class Planning:
         self._settings = settings
         self._worker = worker
         self._metrics = metrics
-        self.promises = Promises()
+        self.promises = promises or Promises()
         self._unplaced: Mapping[str, tuple[Pod, str]] = {}
         self._replanning = Replanning(cache, self.promises, self._solve)
         self._backoff = Backoff()  # of the solvers

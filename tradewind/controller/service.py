@@ -31,6 +31,7 @@ from tradewind.controller.owed_replicas import OwedReplicas
 from tradewind.controller.plan_events import PlanEvents
 from tradewind.controller.plan_writer import PlanWriter, WriteOutcome
 from tradewind.controller.planning import Planning
+from tradewind.controller.promises import Promises
 from tradewind.controller.release import LEASE
 from tradewind.controller.standing import Standing
 from tradewind.controller.wanted_pods import WantedPods
@@ -102,7 +103,8 @@ class PlannerService:
         first = FirstOnes(parts.cache)
         self._company = Company(parts.cache, client, parts.settings, evictions)
         hands = MoveHands(client, parts.namespace, self._metrics, lambda: self._leader.leading)
-        self._moves = Moves(parts.cache, parts.settings, hands, self._metrics)
+        promises = Promises()
+        self._moves = Moves(parts.cache, parts.settings, hands, self._metrics, promises.pods)
         self._journal = Journal()
         self._planning = Planning(
             parts.cache,
@@ -112,6 +114,7 @@ class PlannerService:
             parts.pools,
             ready=lambda pod: self._company.sizes.ready(pod) and first.ready(pod),
             moves=self._moves.in_flight,
+            promises=promises,
             journal=self._journal,
         )
         self._leader = self._new_leader()

@@ -84,7 +84,7 @@ class Limits:
 
     overruled: frozenset[Keeper] = frozenset()
     schedulers: frozenset[str] = field(default=frozenset({DEFAULT_SCHEDULER, "tradewind"}))
-    nodes: frozenset[str] = frozenset()  # that cool down
+    nodes: frozenset[str] = frozenset()  # that cool down, or that pods are on their way to
     also: Callable[[Pod], Keeper | None] = lambda _: None  # rules of live moves, which no file is asked for
 
 

@@ -53,6 +53,7 @@ class FakeCluster:
         self.lands: Callable[[Pod, str], str] = lambda _, target: target
         self.crash_after = -1  # evictions; then the leader dies before the answer
         self.saves = True
+        self.promised: dict[str, Pod] = {}  # by UID, as on the nodes that they are planned on
         self._stored = Ledger()
         self._settled = True
         self._numbers = itertools.count()
@@ -162,7 +163,7 @@ class FakeCluster:
         return Mover(self, self._look, policy_of, lambda: self.settings)
 
     def _look(self) -> World:
-        return World(*self.cache.state(), self.now)
+        return World(*self.cache.state(), self.now, self.promised)
 
     def _create(self, owner: str, cpu: str, created: float, on: str, priority: int) -> str:
         uid = f"{owner}-{next(self._numbers)}"

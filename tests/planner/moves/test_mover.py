@@ -5,6 +5,7 @@ import random
 from collections.abc import Callable
 
 import msgspec
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,6 +15,8 @@ from tradewind.cluster.objects import Pod
 from tradewind.planner.moves.causes import Cause
 from tradewind.planner.moves.drain import Phase
 from tradewind.planner.moves.ledger import Ledger
+from tradewind.planner.moves.mover import Refusal
+from tradewind.planner.moves.world import World
 from tradewind.planner.plan_annotation import PlanAnnotation
 
 _QUICK = {
@@ -200,6 +203,42 @@ def test_a_set_that_was_overtaken_before_its_first_eviction_is_soon_tried_again(
     cluster.run(10)
     assert [drain.phase for drain in cluster.ended] == [Phase.GIVEN_UP, Phase.DONE]
     cluster.check()
+
+
+def test_a_node_that_a_pod_is_planned_on_is_not_emptied_although_nothing_is_written_yet() -> None:
+    cluster = two_nodes()
+    cluster.add_pod("critical", "cheap", cpu="100m", priority=2_000)  # which keeps that node
+    uid = cluster.add_pod("new", "", cpu="100m")
+    [new] = cluster.cache.pods([uid])
+    cluster.promised = {uid: msgspec.structs.replace(new, node_name="dear")}
+    cluster.mover.run()
+    assert cluster.evicted == []
+    cluster.cache.remove_pod(uid)  # what was promised to a pod that is gone is nobody's
+    cluster.run(10)
+    assert cluster.evicted
+
+
+def test_what_is_promised_takes_room() -> None:
+    cluster = two_nodes()
+    uid = cluster.add_pod("new", "", cpu="3")
+    [new] = cluster.cache.pods([uid])
+    promised = {uid: msgspec.structs.replace(new, node_name="cheap")}
+    planned = World(*cluster.cache.state(), cluster.now, promised).as_planned()
+    free = planned.snapshot.nodes.take(np.array([planned.snapshot.row_of["cheap"]])).free
+    assert free[planned.snapshot.nodes.resource_rows["cpu"], 0] == 4_000 - 200 - 3_000
+
+
+def test_room_is_kept_from_the_moment_when_a_set_is_chosen() -> None:
+    cluster = two_nodes()
+    evict, seen = cluster.evict, list[frozenset[str]]()
+
+    def looking(victim: Pod, *, dry_run: bool = False) -> Refusal | None:
+        seen.append(cluster.mover.in_flight(cluster.cache.waiting()).emptied if dry_run else frozenset())
+        return evict(victim, dry_run=dry_run)
+
+    cluster.evict = looking  # type: ignore[method-assign]
+    cluster.mover.run()
+    assert seen[0] == {"dear"}
 
 
 def test_what_cannot_be_recorded_does_not_happen() -> None:

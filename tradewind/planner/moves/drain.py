@@ -214,7 +214,7 @@ def others_on(drain: Drain, pods: Iterable[Pod]) -> list[Pod]:
 
 
 class InFlight(NamedTuple):
-    """What plans have to know of a set on its way."""
+    """What plans have to know of a set on its way, from the moment when it is chosen."""
 
     pins: Mapping[str, str] = {}  # UID of a held replacement to the node that it is to go to
     taken: Sequence[Pod] = ()  # of replacements that are not there yet, as on their targets
@@ -223,7 +223,7 @@ class InFlight(NamedTuple):
 
 def in_flight(drain: Drain | None, pods: Sequence[Pod]) -> InFlight:
     """`pods` are those that wait."""
-    if drain is None or drain.phase not in {Phase.RESERVED, Phase.EVICTING, Phase.PLACED}:
+    if drain is None or drain.phase.ended:
         return InFlight()
     pins: dict[str, str] = {}
     taken = []

@@ -4,7 +4,7 @@ Nothing here knows an API server: a test gives it a cluster of its own, and time
 """
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
 from tradewind.cluster.budgets import Budget
@@ -165,6 +165,7 @@ class Mover:
         ]
         if Cause.MONEY in settings.moves.causes:
             limits = rules.limits(settings.schedulers)
+            limits = replace(limits, nodes=limits.nodes | world.destinations())
             saving = drains(
                 planned.snapshot, world.pods, self._policy_of, budgets, limits=limits, rent=settings.rents
             )
