@@ -121,6 +121,13 @@ def test_a_node_that_is_being_emptied_is_filled_last(emptied: tuple[str, ...], c
     assert [each.node for each in found.plan.placements] == [chosen]
 
 
+def test_opening_another_node_is_better_than_to_undo_moves() -> None:
+    nodes = [node("emptied").cpu("8").price(1.0), node("spare").cpu("8").price(1.5)]
+    cache = filled(nodes, [pod("leaves").requests(cpu="1").on("emptied"), pod("p").requests(cpu="3")])
+    found = plan(cache.snapshot(), cache.all_pods(), policy_of, None, 1, emptied=["emptied"])
+    assert [each.node for each in found.plan.placements] == ["spare"]
+
+
 @pytest.mark.parametrize("ignored", [frozenset[str](), frozenset({"example.com/slot"})])
 def test_a_resource_that_kube_scheduler_ignores_does_not_keep_a_pod_from_its_plan(
     ignored: frozenset[str],

@@ -51,7 +51,8 @@ def make_batch(
     """All pods of the cluster: those on nodes, and those that wait for one.
 
     `favour` by UID: among pods of equal priority the higher goes first; 0 where nothing is said. `rent` is
-    what room costs. Nodes that are being `emptied` are to be opened again for a pod that goes there.
+    what room costs. Nodes that are being `emptied` are to be opened again for a pod that goes there, at twice
+    their price.
     """
     placed = [pod for pod in pods if pod.node_name and not pod.finished]
     waiting = [pod for pod in pods if not (pod.node_name or pod.finished or pod.deleting)]
@@ -134,17 +135,20 @@ def _problem(
     nodes = snapshot.nodes
     in_use = {pod.node_name for pod in staying if pod.owner is None or pod.owner.kind not in NODES_OWN}
     used = nodes.cluster.table.rows(in_use.difference(emptied))
+    left = nodes.cluster.table.rows(emptied)
     mask = nodes.durable.copy()
     mask[:] = False
     mask[used] = True
     price = prices(nodes)
+    opened = opening(price, rent).copy()
+    opened[left] += price[left]  # and what its moves were made for is lost
     classes = pod_classes(groups, nodes, price, rent=rent)
     others = other_accounts(groups)
     return Problem(
         node_names=tuple(nodes.names),
         free=np.vstack([nodes.free, *(rule.left(account, nodes) for account, rule in others.items())]),
         price=price,
-        opening=opening(price, rent),
+        opening=opened,
         in_use=mask,
         durable=nodes.durable,
         classes=classes,

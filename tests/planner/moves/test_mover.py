@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.planner.moves.fake_cluster import FakeCluster
+from tradewind.cluster.budgets import Budget
 from tradewind.cluster.objects import Pod
 from tradewind.planner.moves.causes import Cause
 from tradewind.planner.moves.drain import Phase
@@ -216,6 +217,25 @@ def test_a_node_that_a_pod_is_planned_on_is_not_emptied_although_nothing_is_writ
     cluster.cache.remove_pod(uid)  # what was promised to a pod that is gone is nobody's
     cluster.run(10)
     assert cluster.evicted
+
+
+def test_what_was_planned_while_sets_were_looked_for_keeps_the_node() -> None:
+    cluster = two_nodes()
+    uid = cluster.add_pod("new", "", cpu="100m")
+    [new] = cluster.cache.pods([uid])
+
+    def budgets() -> list[Budget]:
+        cluster.promised = {uid: msgspec.structs.replace(new, node_name="dear")}
+        return []
+
+    cluster.budgets = budgets  # type: ignore[method-assign]
+    told = cluster.mover.run()
+    assert told.advice is not None
+    assert [(each.chosen.node, each.trouble) for each in told.advice] == [
+        ("dear", "shop/new-4 is on its way to dear")
+    ]
+    assert told.ended is None  # so the node is not left alone for a while
+    assert cluster.evicted == []
 
 
 def test_what_is_promised_takes_room() -> None:

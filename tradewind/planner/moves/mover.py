@@ -14,7 +14,6 @@ from tradewind.planner.drains import DrainSet, drains
 from tradewind.planner.moves import drain as machine
 from tradewind.planner.moves import second_look
 from tradewind.planner.moves.causes import Cause
-from tradewind.planner.moves.crowding import Waiting
 from tradewind.planner.moves.drain import Drain, InFlight, Moving, Phase
 from tradewind.planner.moves.ledger import Ledger
 from tradewind.planner.moves.rescues import rescues
@@ -23,7 +22,7 @@ from tradewind.planner.moves.world import World
 from tradewind.planner.plan_annotation import PlanAnnotation
 from tradewind.planner.settings import MoveSettings, PlannerSettings
 
-# Sets that are tried against the pods that wait, at each look: each is a plan of its own.
+# Sets that are looked at a second time, at each look: each is a plan of its own, for the pods that wait.
 _TRIES = 5
 # A set that was overtaken before its first eviction has disturbed nobody: after so many looks, in which
 # others have their turn, the node may be chosen again.
@@ -130,12 +129,27 @@ class Mover:
         advice = self._advise(world, budgets)
         if settings.mode != "act":
             return Round(advice)
-        advice = self._beside_waiting(advice, world)
-        begun = next((each for each in advice if not each.trouble), None)
-        if begun is None:
-            return Round(advice)
-        self.drain = machine.begin(begun.chosen, world.pods, world.now, settings.place_seconds, begun.cause)
-        return Round(advice, self._advance(world))
+        advice = self._begin(advice)
+        return Round(advice, self._advance(self._look()))
+
+    def _begin(self, advice: Sequence[Advice]) -> list[Advice]:
+        """The first set that nothing speaks against now: to find it took a while, in which pods were planned.
+
+        With the reason where it speaks against others, such as that one takes the room of pods that wait.
+        """
+        told, tries = list(advice), 0
+        place_seconds = self._settings_of().moves.place_seconds
+        for number, each in enumerate(advice):
+            if each.trouble or tries == _TRIES:
+                continue
+            tries, world = tries + 1, self._look()
+            drain = machine.begin(each.chosen, world.pods, world.now, place_seconds, each.cause)
+            trouble = self._second_look(drain, world)
+            if not trouble:
+                self.drain = drain
+                break
+            told[number] = each._replace(trouble=trouble)
+        return told
 
     def _ready(self, world: World) -> bool:
         """The record is read once, and what another leader had begun is given up."""
@@ -171,16 +185,6 @@ class Mover:
             )
             found += [Advice(each, rules.trouble(each, at_stake)) for each in best_first(saving, at_stake)]
         return found
-
-    def _beside_waiting(self, advice: Sequence[Advice], world: World) -> list[Advice]:
-        """With the reason where a set takes the room of pods that wait; a second look asks again."""
-        planned = world.as_planned()
-        waiting = Waiting(planned.snapshot, planned.pods, self._policy_of, rent=self._settings_of().rents)
-        tried = [each for each in advice if not each.trouble][:_TRIES]
-        return [
-            each._replace(trouble=waiting.crowded_out(each.chosen.moves)) if each in tried else each
-            for each in advice
-        ]
 
     def _advance(self, world: World) -> Drain | None:
         """As far as it goes for now; the set, once it has ended."""

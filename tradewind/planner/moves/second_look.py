@@ -42,7 +42,10 @@ def _kept(drain: Drain, world: World, rules: Rules, settings: PlannerSettings) -
         if keeper is not None:
             return f"{source} is {SENTENCES[keeper]} ({pod})"
     came = machine.others_on(drain, world.pods)
-    return f"{came[0]} came to {drain.node} meanwhile" if came else ""
+    if came:
+        return f"{came[0]} came to {drain.node} meanwhile"
+    coming = machine.others_on(drain, world.as_planned().pods)
+    return f"{coming[0]} is on its way to {drain.node}" if coming else ""
 
 
 def _worth_it(drain: Drain, world: World, rules: Rules) -> str:
