@@ -77,6 +77,8 @@ def test_a_replacement_on_the_target_ends_one_reservation_and_is_not_counted_twi
     assert world.taken() == [("b-moved", "m")]
     world.apply(web("b2", until=None).on("m"))
     assert world.taken() == []
+    world.cache.remove_pod("b2")  # so short was its life
+    assert world.taken() == []
 
 
 def test_a_pod_elsewhere_or_of_others_ends_no_reservation() -> None:

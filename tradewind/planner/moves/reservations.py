@@ -31,9 +31,8 @@ class Reservations:
         self._clock = clock
         self._seen: Mapping[str, Pod] = {}
         self._gone: dict[str, tuple[Pod, float]] = {}  # by UID, with when it is forgotten
-        self._before: dict[
-            str, frozenset[str]
-        ] = {}  # by UID, who of its controller was on the target already
+        self._before: dict[str, frozenset[str]] = {}  # by UID, who of its kin was on the target already
+        self._came: dict[str, str] = {}  # by UID, its replacement, once that was seen on the target
 
     def __bool__(self) -> bool:
         moving = self._moving()
@@ -47,6 +46,7 @@ class Reservations:
                 uid: self._before[uid] if uid in self._before else frozenset(self._kin(pod))
                 for uid, pod in [*moving.items(), *((uid, pod) for uid, (pod, _) in self._gone.items())]
             }
+            self._came = {uid: came for uid, came in self._came.items() if uid in self._before}
         return bool(self._seen or self._gone)
 
     def against(self, pod: Pod) -> list[Pod]:
@@ -54,20 +54,26 @@ class Reservations:
         now = self._clock()
         self._gone = {uid: each for uid, each in self._gone.items() if each[1] > now}
         found = []
-        came: set[str] = set()  # each of them ends one reservation
         for each in (*(each for each, _ in self._gone.values()), *self._seen.values()):
             place = plan_annotation.read(each, plan_annotation.MOVE)
-            if place is None or not place.fresh(now) or (pod.workload and each.workload == pod.workload):
+            if place is None or not place.fresh(now) or self._replaced(each):
                 continue
-            there = next((uid for uid in self._kin(each) if uid not in self._before[each.uid] | came), None)
-            if there is not None:
-                came.add(there)
-            else:
+            if not pod.workload or each.workload != pod.workload:
                 found.append(reserved_for(each, place.node))
         return found
 
+    def _replaced(self, pod: Pod) -> bool:
+        """Whether its replacement is, or was, on the target; each ends one reservation, and for good."""
+        if pod.uid not in self._came:
+            others = self._before[pod.uid] | set(self._came.values())
+            came = next((uid for uid in self._kin(pod) if uid not in others), None)
+            if came is None:
+                return False
+            self._came[pod.uid] = came
+        return True
+
     def _kin(self, pod: Pod) -> Iterator[str]:
-        """UIDs of what the pod's controller has on the target."""
+        """UIDs of the pods of its controller that are on the target."""
         place = plan_annotation.read(pod, plan_annotation.MOVE)
         for each in self._pods_on(place.node) if place and pod.owner else ():
             if each.owner and pod.owner and each.owner.uid == pod.owner.uid:
