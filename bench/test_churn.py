@@ -131,6 +131,14 @@ def test_a_simulated_hour(way: Way) -> None:
     assert done.dollars == pytest.approx((9.5 * 3 + 3.7 * 1) / 10)
 
 
+def test_with_solvers_batches_are_closed_as_they_are_live() -> None:
+    way = next(way for way in WAYS if way.name == "planned, balanced")
+    done = simulate(made_up(1), way, 10.0, exact=True)
+    assert done.lives > done.unplaced
+    assert 0.15 < max(done.waits) <= 1.0  # of those that came in the first second
+    assert done.wait(50) <= 0.15
+
+
 @pytest.mark.parametrize("preset", PRESETS)
 def test_moves_leave_no_pod_without_a_node_that_plans_alone_place(preset: str) -> None:
     ways = {way.name: way for way in WAYS}

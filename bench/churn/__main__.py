@@ -13,7 +13,7 @@ from bench import planner_cases
 from bench.churn import fluid, scenario
 from bench.churn.ledger import Account
 from bench.churn.replay import measure
-from bench.churn.simulation import simulate
+from bench.churn.simulation import simulate, simulate_exactly
 from bench.churn.ways import WAYS
 from bench.goals import markdown
 from e2e import binaries
@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             play = (
                 pool.map(measure, drawn, ways, seconds, repeat(options.slowest))
                 if options.real
-                else pool.map(simulate, drawn, ways, seconds)
+                else pool.map(simulate_exactly if options.exact else simulate, drawn, ways, seconds)
             )
             found[way.name] = list(play)
             print("  ".join(_row(way.name, found[way.name], bounds)), flush=True)
@@ -72,6 +72,11 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench.churn", description=__doc__)
     parser.add_argument(
         "--real", action="store_true", help="on the real kube-scheduler, 100 s for each figure"
+    )
+    parser.add_argument(
+        "--exact",
+        action="store_true",
+        help="simulated with the solvers, and with batches as live, not greedily",
     )
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--seconds", type=float, default=scenario.SECONDS)

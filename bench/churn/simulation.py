@@ -35,6 +35,9 @@ from tradewind.planner.worker import Worker
 
 _PRIORITIES = {"critical": CRITICAL_PRIORITY, "batch": -10}
 _WINDOW_SECONDS = 0.5
+# A burst is planned together when it is so old, as live.
+_BURST_SECONDS = 1.0
+_EXACT_SECONDS = 0.3
 _SOLVE_SECONDS = 5.0  # between two standing plans
 
 Place = Callable[[Cache, Sequence[Pod]], dict[str, str]]
@@ -46,14 +49,33 @@ Watch = Callable[[Cache, float], None]
 
 
 def simulate(
-    scenario: Scenario, way: Way, seconds: float, watch: Watch = lambda _cache, _now: None
+    scenario: Scenario,
+    way: Way,
+    seconds: float,
+    watch: Watch = lambda _cache, _now: None,
+    *,
+    exact: bool = False,
 ) -> Account:
+    """Plans are greedy; `exact` has the solvers for what is planned, and closes batches as they are live."""
     if way.settings is None:
         return Simulation(scenario, scored(None), _WINDOW_SECONDS, watch).run(seconds)
     head = {"apiVersion": document.DEFAULT.api_version, "kind": document.DEFAULT.kind}
     settings = document.Document.model_validate({**head, **way.settings})
     moving = Moving(settings.policies(), settings.planner, NAMESPACE) if way.moved else None
-    return Simulation(scenario, _placing(way, settings), _WINDOW_SECONDS, watch, moving).run(seconds)
+    if not (exact and way.planned):
+        return Simulation(scenario, _placing(way, settings), _WINDOW_SECONDS, watch, moving).run(seconds)
+    worker = Worker()
+    try:
+        place = planned(settings.policies(), worker, _EXACT_SECONDS, settings.planner.rents)
+        wait = settings.planner.batch.wait_seconds
+        played = Simulation(scenario, place, wait, watch, moving, first_seconds=_BURST_SECONDS)
+        return played.run(seconds)
+    finally:
+        worker.close()
+
+
+def simulate_exactly(scenario: Scenario, way: Way, seconds: float) -> Account:
+    return simulate(scenario, way, seconds, exact=True)
 
 
 def _placing(way: Way, settings: document.Document) -> Place:
@@ -127,11 +149,14 @@ class Simulation:
         window_seconds: float,
         watch: Watch = lambda _cache, _now: None,
         moving: Moving | None = None,
+        *,
+        first_seconds: float | None = None,
     ) -> None:
         """Pods that come within a window are placed together at its end; then `watch` may look.
 
-        In between `moving` moves others.
+        In between `moving` moves others. The first window may be longer than the others.
         """
+        self._first = window_seconds if first_seconds is None else first_seconds
         self._place = place
         self._watch = watch
         self._moving = moving
@@ -152,7 +177,7 @@ class Simulation:
             self._at(vanishing.back_at, lambda _, each=vanishing.node: self._come_back(each))
 
     def run(self, seconds: float) -> Account:
-        ends = self._window
+        ends = self._first
         while self._events and self._events[0].at < seconds:
             while self._events[0].at > ends:
                 self._place_waiting(ends)

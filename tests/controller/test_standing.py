@@ -166,22 +166,6 @@ def test_a_change_is_followed_soon(leader: _Leader, changed: str) -> None:
     assert leader.solves_after(1) == 0
 
 
-def test_a_burst_is_followed_sooner(leader: _Leader) -> None:
-    leader.fill("ab", 10)
-    leader.solves_after(0)
-    _arrive(leader, 10, 100)
-    assert leader.solves_after(0.2) == 0
-    assert leader.solves_after(0.2) == 1  # nine in ten are new: a ninth of 3 s
-    _arrive(leader, 100, 125)
-    assert leader.solves_after(1) == 0
-    assert leader.solves_after(0.6) == 1  # one in five: half of 3 s
-
-
-def _arrive(leader: _Leader, start: int, end: int) -> None:
-    for number in range(start, end):
-        leader.cache.apply_pod(pod(f"p{number}").requests(cpu="1").build())
-
-
 def test_changes_without_end_are_not_followed_without_pause(leader: _Leader) -> None:
     leader.fill("ab", 4)
     solves = 0

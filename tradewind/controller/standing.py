@@ -19,10 +19,8 @@ from tradewind.planner.standing.worker import StandingWorker
 
 # Of the pods: so many that came or went are worth a solve before its time.
 _MANY = 0.1
-# Between two solves, where that many changed: of the seconds of the settings. Where more did, sooner by as
-# much, as a burst of new pods is over before a guide that knows prices alone is old.
+# Between two solves, however much changes: of the seconds of the settings, and of what a solve takes.
 _LEAST_SHARE = 0.2
-# However much changes: of what a solve takes.
 _REST_FACTOR = 4.0
 
 _log = logging.getLogger(__name__)
@@ -34,7 +32,6 @@ class _Seen(NamedTuple):
     supply: Supply  # nodes and prices
     settings: int  # their version
     work: int  # pods that came or went
-    arrivals: int  # those that came
 
 
 class Standing:
@@ -91,21 +88,16 @@ class Standing:
 
     def _look(self) -> _Seen:
         supply = self._cache.snapshot().nodes.columns.supply
-        work = self._cache.work()
-        return _Seen(supply, self._settings.version, sum(work), work.arrivals)
+        return _Seen(supply, self._settings.version, sum(self._cache.work()))
 
     def _due(self, settings: StandingSettings, seen: _Seen) -> bool:
         passed = time.monotonic() - self._started
         if self._seen is None or passed >= settings.seconds:
             return True
-        if passed < _REST_FACTOR * self._took:
+        if passed < max(_LEAST_SHARE * settings.seconds, _REST_FACTOR * self._took):
             return False
-        many = max(_MANY * self._cache.counts()["pods"], 1)
         changed = seen.supply is not self._seen.supply or seen.settings != self._seen.settings
-        if not (changed or seen.work - self._seen.work >= many):
-            return False
-        came = seen.arrivals - self._seen.arrivals
-        return passed >= _LEAST_SHARE * settings.seconds * many / max(came, many)
+        return changed or seen.work - self._seen.work >= max(_MANY * self._cache.counts()["pods"], 1)
 
     def _solve(self, seconds: float) -> Solved | None:
         snapshot, pods = self._cache.state()
