@@ -225,11 +225,12 @@ def test_workload_class_has_its_own_weights(
 def test_floor_holds_while_a_deployment_scales(
     api: Api, serve: Serve, start_planner: StartPlanner, add_nodes: AddNodes, namespace: str
 ) -> None:
+    """Durable nodes have room for six: a plan that comes before kube-scheduler fills those in use first."""
     floor = {"rules": {"durable_floor": {"min": 2}}}
     serve(floor)
     start_planner(floor, "--protect-floor")
     add_nodes(
-        *(objects.node(f"durable-{i}", price=0.4) for i in range(2)),
+        *(objects.node(f"durable-{i}", price=0.4, cpu="1") for i in range(2)),
         *(objects.node(f"spot-{i}", price=0.1, labels=_SPOT) for i in range(3)),
     )
 
