@@ -41,9 +41,14 @@ def _presets(name: str, **kinds: bool) -> tuple[Way, ...]:
     )
 
 
-# For whom dollars come first: room has its price, that of durable nodes most, and the size of a node to be
-# opened counts for half.
-_DOLLARS_FIRST = {"rent": 4, "durableRent": 1, "openingAtMedian": 0.5}
+# For whom dollars come first: room has its price, that of durable nodes most, the size of a node to be opened
+# counts for half, and pods wait for each other for longer.
+_DOLLARS_FIRST = {
+    "rent": 4,
+    "durableRent": 1,
+    "openingAtMedian": 0.5,
+    "batch": {"pauseSeconds": 0.2, "waitSeconds": 0.3},
+}
 
 
 def _moving(preset: str) -> dict[str, Any]:
