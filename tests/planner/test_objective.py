@@ -67,6 +67,14 @@ def test_without_the_rule_high_priority_is_what_it_is_by_default() -> None:
     assert cost(pod("p").priority(1_000), rent=Rent(durable=1.0)) == cost(pod("p").priority(1_000))
 
 
+@pytest.mark.parametrize(("rent", "times"), [(0.0, 1.0), (2.0, 1.0), (4.0, 2.0)])
+def test_where_room_costs_more_so_does_a_spot_node_for_a_critical_pod(rent: float, times: float) -> None:
+    critical, rules = pod("p").priority(2_000), ((WorkloadPriority(), 3.0), (Price(), 6.0))
+    weighed, without = (cost(critical, *each, rent=Rent(rent)) for each in (rules, rules[1:]))
+    # 4 x 2 x 3/6 on the spot node, as below, and twice that at twice the rent of the price score
+    assert weighed[0] - without[0] == pytest.approx(4.0 * times, abs=0.01)
+
+
 def test_a_critical_pod_is_weighed_against_the_price_of_a_node() -> None:
     critical = pod("p").priority(2_000)
     weighed = cost(critical, (WorkloadPriority(), 3.0), (Price(), 6.0))
