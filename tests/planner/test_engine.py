@@ -11,7 +11,7 @@ from tests.planner.cases import HOST, batch_of, filled, planned, policy_of, wher
 from tests.planner.check import gangs_kept, violations
 from tests.planner.drawn import mixed_nodes, mixed_pods
 from tradewind.config import document as config
-from tradewind.planner import covering, refilling, windows
+from tradewind.planner import covering, recreate, refilling, windows
 from tradewind.planner.batch import make_batch
 from tradewind.planner.binding import valid_order
 from tradewind.planner.bound import lower_bound
@@ -26,6 +26,10 @@ def _cover(problem: Problem) -> Assignment:
     found = [greedy(problem)]
     covering.cover(problem, found[0], time.monotonic() + 60, found.append)  # done long before
     return max(found, key=lambda each: value(problem, each))
+
+
+def _recreate(problem: Problem) -> Assignment:
+    return recreate.improve(problem, greedy(problem), time.monotonic() + 1, lambda _: None)
 
 
 def _windows(problem: Problem) -> Assignment:
@@ -47,6 +51,7 @@ def _flow(problem: Problem) -> Assignment:
 ENGINES = [
     pytest.param(greedy, id="greedy"),
     pytest.param(_cover, id="covering"),
+    pytest.param(_recreate, id="recreate"),
     pytest.param(_windows, id="windows"),
     pytest.param(_refill, id="refilling"),
     pytest.param(_flow, id="flow"),

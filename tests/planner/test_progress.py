@@ -1,5 +1,6 @@
 """A search that nobody should wait for ends; the clock is the test's own."""
 
+import math
 import time
 
 import pytest
@@ -10,7 +11,7 @@ from tradewind.planner import exact, progress
 from tradewind.planner.engine import optimise
 from tradewind.planner.exact import solve
 from tradewind.planner.greedy import greedy
-from tradewind.planner.problem import Problem
+from tradewind.planner.problem import Outcome, Problem
 from tradewind.planner.progress import Progress
 from tradewind.planner.state import State
 
@@ -49,6 +50,15 @@ def test_what_took_long_to_the_last_gain_goes_on_for_half_as_long_again(clock: _
     clock.now += 0.9
     assert not search.stalled()
     clock.now += 0.2
+    assert search.stalled()
+
+
+def test_another_search_has_its_own_time(clock: _Clock) -> None:
+    search = Progress(idle=0.2)
+    clock.now += 0.3
+    search.begin()
+    assert not search.stalled()
+    clock.now += 0.25
     assert search.stalled()
 
 
@@ -106,9 +116,32 @@ def test_a_search_that_stalls_is_the_last_one(monkeypatch: pytest.MonkeyPatch) -
     problem = _hard()
     monkeypatch.setattr("tradewind.planner.engine._WHOLE", 10_000)
     monkeypatch.setattr(exact, "_LOOK_SECONDS", 0.001)
-    covered: list[object] = []
-    monkeypatch.setattr("tradewind.planner.covering.cover", lambda *given: covered.append(given))
+    covered: list[Problem] = []
+
+    def cover(problem: Problem, *_: object) -> float:
+        covered.append(problem)
+        return -math.inf
+
+    monkeypatch.setattr("tradewind.planner.covering.cover", cover)
     optimise(problem, greedy(problem), 60, lambda _: None, idle=0.001)
     assert covered == []
     optimise(problem, greedy(problem), 1, lambda _: None)
     assert covered
+
+
+def test_where_covering_gains_nothing_recreating_still_has_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long the first one took: pods leave the dear nodes for cheap ones."""
+    nodes = [node(f"n{number}").cpu("4").price(9 if number < 4 else 1) for number in range(60)]
+    pods = [pod(f"p{number}").requests(cpu=f"{900 + number}m") for number in range(16)]
+    problem = batch_of(filled(nodes, pods)).problem
+    dear = {(index, index // 4): 1 for index in range(16)}
+    monkeypatch.setattr("tradewind.planner.engine._WHOLE", 10)
+
+    def cover(*_: object) -> float:
+        time.sleep(0.3)
+        return -math.inf
+
+    monkeypatch.setattr("tradewind.planner.covering.cover", cover)
+    found: list[Outcome] = []
+    optimise(problem, dear, 60, found.append, idle=0.05)
+    assert "recreate" in found[-1].engine

@@ -13,9 +13,10 @@ from dataclasses import replace
 import numpy as np
 from ortools.sat.python import cp_model
 
+from tradewind.planner import recreate
 from tradewind.planner.bound import Relaxation, node_groups, relax
 from tradewind.planner.greedy import fill, urgency
-from tradewind.planner.problem import Amounts, Assignment, Floats, Mask, Problem, placed_counts, value
+from tradewind.planner.problem import Amounts, Assignment, Floats, Mask, Problem, placed_counts
 from tradewind.planner.progress import Progress
 from tradewind.planner.repack import repack
 from tradewind.planner.state import State
@@ -23,6 +24,7 @@ from tradewind.planner.state import State
 _ROUNDS = 6
 _RESOLUTION = 10**6
 _CHOICE_SECONDS = 0.2
+_POLISH_SECONDS = 0.05
 
 Report = Callable[[Assignment], object]
 
@@ -33,18 +35,20 @@ def cover(
     deadline: float,
     report: Report,
     progress: Progress | None = None,
-) -> None:
+) -> float:
     """Report what comes of each round before the deadline, the first of them always.
 
     Slope scaling: no node can be filled to the brim, one too small for most pods least of all. Each round
-    sees how full the nodes of each kind got, and the next one counts on no more than that.
+    sees how full the nodes of each kind got, and the next one counts on no more than that. Where pods wait
+    for it, one round is enough. The bound that it returns is of what the whole costs.
     """
     progress = progress or Progress()
     found, bound = _rounded(problem, baseline, problem.in_use, deadline, wholly=True)
-    report(found)
-    if progress.near(-value(problem, found)[1], bound):
-        return
-    report(_rounded(problem, baseline, problem.in_use, deadline, wholly=False)[0])
+    report(_polished(problem, found, deadline))
+    if progress.hurried:
+        return bound
+    found, _ = _rounded(problem, baseline, problem.in_use, deadline, wholly=False)
+    report(_polished(problem, found, deadline))
     groups = node_groups(problem)
     fullness = np.ones(len(groups))
     for number in range(_ROUNDS):
@@ -57,8 +61,15 @@ def cover(
         open_rows = problem.in_use.copy()
         open_rows[rows] = True
         found, _ = _rounded(problem, baseline, open_rows, deadline, wholly=number % 2 == 0)
-        report(found)
+        report(_polished(problem, found, deadline))
         _learn(problem, groups, found, fullness)
+    return bound
+
+
+def _polished(problem: Problem, found: Assignment, deadline: float) -> Assignment:
+    """What a moment of recreating makes of it: only then two of them can be compared."""
+    moment = min(deadline, time.monotonic() + _POLISH_SECONDS)
+    return recreate.improve(problem, found, moment, lambda _: None)
 
 
 def rounded(problem: Problem, baseline: Assignment, open_rows: Mask, deadline: float) -> Assignment:

@@ -1,10 +1,10 @@
-"""Which engine places what: small batches exactly, others by covering, then window by window; or a flow."""
+"""Which engine places what: small batches exactly, others covered, recreated, then by windows; or a flow."""
 
 import math
 import time
 from collections.abc import Callable
 
-from tradewind.planner import completing, covering, exact, flow, refilling, windows
+from tradewind.planner import completing, covering, exact, flow, recreate, refilling, windows
 from tradewind.planner.binding import assignment_of, valid_order
 from tradewind.planner.bound import fits
 from tradewind.planner.greedy import fill
@@ -57,7 +57,12 @@ def optimise(
             report(Outcome(best.assignment, "exact"))
         return
     if rows is None or not best.progress.stalled():
-        covering.cover(problem, best.assignment, started + seconds * 0.6, best.offer_cover, best.progress)
+        deadline = started + seconds * 0.4
+        bound = covering.cover(problem, best.assignment, deadline, best.offer_cover, best.progress)
+        if best.near(bound):
+            return
+        best.progress.begin()
+    recreate.improve(problem, best.assignment, started + seconds * 0.7, best.offer_recreated, best.progress)
     windows.improve(problem, best.assignment, started + seconds, best.offer_window, best.progress)
 
 
@@ -104,7 +109,7 @@ class _Best:
         self.problem = problem
         self.progress = progress
         self._report = report
-        self._value = value(problem, baseline)
+        self._value = self._gained = value(problem, baseline)
         self.assignment = baseline
         self.engine = "greedy"
         self._impossible = False
@@ -116,8 +121,14 @@ class _Best:
     def offer_cover(self, assignment: Assignment) -> None:
         self.offer(assignment, "covering")
 
+    def offer_recreated(self, assignment: Assignment) -> None:
+        self.offer(assignment, f"{self.engine.removesuffix('+recreate')}+recreate")
+
     def offer_window(self, assignment: Assignment) -> None:
         self.offer(assignment, f"{self.engine.removesuffix('+windows')}+windows")
+
+    def near(self, bound: float) -> bool:
+        return self.complete and self.progress.near(-self._value[1], bound)
 
     def is_no_better_than(self, assignment: Assignment) -> bool:
         """But for the rounding of costs; the baseline may be better where a spread need not hold later."""
@@ -129,7 +140,8 @@ class _Best:
         kept, whole = (assignment, True) if checked else self._bindable(assignment)
         worth = value(self.problem, kept)
         if worth > self._value:
-            if worth[0] > self._value[0] or worth[1] - self._value[1] > GAIN * abs(worth[1]):
+            if worth[0] > self._gained[0] or worth[1] - self._gained[1] > GAIN * abs(worth[1]):
+                self._gained = worth
                 self.progress.gained()
             self.assignment, self._value = kept, worth
             self.engine = engine

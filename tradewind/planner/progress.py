@@ -24,6 +24,10 @@ class Progress:
         self._started = self._last = time.monotonic()
         self._worked = time.process_time()
 
+    def begin(self) -> None:
+        """Another search: what it is still to find is waited for as well."""
+        self.gained()
+
     def gained(self) -> None:
         self._last = time.monotonic()
         self._worked = time.process_time()
