@@ -5,7 +5,7 @@ import pytest
 
 from tests.builders import offer_of, pod
 from tradewind.cluster.cache import Cache, WorkCounter
-from tradewind.controller.batching import Collected, Window, collect
+from tradewind.controller.batching import Window, collect
 from tradewind.planner.settings import BatchSettings
 
 _SETTINGS = BatchSettings(pods=30, seconds=10, pause_seconds=0.1, wait_seconds=0.15, burst_seconds=1)
@@ -90,7 +90,7 @@ def test_while_plans_are_being_written_only_time_closes_it() -> None:
     assert window.remaining(10.0, busy=True) == 0
 
 
-def _collected(cache: Cache, settings: BatchSettings, busy: list[bool]) -> tuple[Collected, float]:
+def _collected(cache: Cache, settings: BatchSettings, busy: list[bool]) -> tuple[WorkCounter, float]:
     """With how long it took; what is left of `busy` at the end was not asked for."""
     started = time.monotonic()
     work = collect(
@@ -113,10 +113,10 @@ def _waiting(pods: int) -> Cache:
 
 def test_a_batch_is_closed_in_time_unless_plans_are_being_written() -> None:
     settings = BatchSettings(pods=3, seconds=60, pause_seconds=60, wait_seconds=0.01, burst_seconds=0.01)
-    assert _collected(_waiting(3), settings, [])[0] == Collected(WorkCounter(3, 0), full=True)
+    assert _collected(_waiting(3), settings, [])[0] == WorkCounter(3, 0)
     busy = [True] * 5
     collected, seconds = _collected(_waiting(3), settings, busy)
-    assert collected.full
+    assert collected == WorkCounter(3, 0)
     assert busy == []
     assert seconds >= 0.1
 
@@ -136,13 +136,13 @@ def test_pods_that_come_while_plans_are_being_written_are_in_the_same_batch() ->
     collected = asyncio.run(
         collect(cache, settings, WorkCounter(), opened=time.monotonic(), min_seconds=0.0, busy=busy)
     )
-    assert collected == Collected(WorkCounter(7, 0), full=True)
+    assert collected == WorkCounter(7, 0)
 
 
-def test_a_batch_that_a_pause_closed_is_not_full() -> None:
+def test_a_pause_closes_a_batch() -> None:
     settings = BatchSettings(pods=3, seconds=60, pause_seconds=0.05)
     collected, seconds = _collected(_waiting(2), settings, [])
-    assert collected == Collected(WorkCounter(2, 0), full=False)
+    assert collected == WorkCounter(2, 0)
     assert seconds >= 0.05
 
 
@@ -164,7 +164,7 @@ def test_a_batch_stays_open_while_pods_are_owed() -> None:
         busy=lambda: False,
         owed=owed,
     )
-    assert asyncio.run(work).news.arrivals >= 3
+    assert asyncio.run(work).arrivals >= 3
     assert asked == [0.7] * 3
 
 
@@ -182,7 +182,7 @@ def test_pods_that_are_owed_for_ever_close_no_batch_later_than_its_time(limits: 
         busy=lambda: False,
         owed=lambda _: True,
     )
-    assert asyncio.run(work) == Collected(WorkCounter(1, 0), full=False)
+    assert asyncio.run(work) == WorkCounter(1, 0)
 
 
 @pytest.mark.parametrize(
@@ -267,7 +267,7 @@ def test_a_batch_that_is_crowded_waits_for_those_that_still_come() -> None:
         busy=lambda: False,
         crowded=crowded,
     )
-    assert asyncio.run(work) == Collected(WorkCounter(4, 0), full=True)
+    assert asyncio.run(work) == WorkCounter(4, 0)
     assert asked == [1]
 
 

@@ -248,18 +248,22 @@ def test_solvers_that_better_nothing_are_asked_less_and_less(world: World, idle:
     assert idle.asked > before, "a pod without a place is always worth asking"
 
 
-def test_while_pods_keep_coming_the_solvers_are_asked_for_those_without_a_place(
+@pytest.fixture
+def behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A single order that is not written is more than are planned again."""
+    monkeypatch.setattr("tradewind.controller.planning.TOGETHER", 0)
+
+
+@pytest.mark.usefixtures("behind")
+def test_while_much_is_to_be_written_the_solvers_are_asked_for_those_without_a_place(
     world: World, idle: Idle
 ) -> None:
     for number in range(4):
         world.add(held(f"x-{number}", "10m"))
-        assert world.planning.decide(news=True, pressed=True).placed()
-    assert idle.asked == 0
-    world.add(held("y", "10m"))
-    world.decide()
-    assert idle.asked == 1, "that they were not asked is no reason to spare them"
+        assert world.decide().placed()
+    assert idle.asked == 1, "for the first of them, when nothing was to be written"
     world.add(held("huge", 9))
-    world.planning.decide(news=True, pressed=True)
+    world.decide()
     assert idle.asked == 2
 
 
@@ -272,11 +276,11 @@ def test_a_pod_that_has_a_place_does_not_wait_for_the_solvers_to_load(world: Wor
     idle.loaded = True
     world.add(held("y", "10m"))
     world.decide()
-    assert idle.asked == 1, "that they were not there is no reason to spare them"
-    idle.loaded = False
+    assert idle.asked, "that they were not there is no reason to spare them"
+    idle.loaded, before = False, idle.asked
     world.add(held("huge", 9))
     world.decide()
-    assert idle.asked == 2, "a pod without a place waits: they may find it"
+    assert idle.asked > before, "a pod without a place waits: they may find it"
 
 
 def test_there_was_enough_of_a_search_once_pods_that_came_meanwhile_have_waited(
@@ -294,10 +298,15 @@ def test_there_was_enough_of_a_search_once_pods_that_came_meanwhile_have_waited(
     assert idle.enough()
 
 
-def test_many_pods_in_one_plan_are_worth_the_solvers_also_while_more_come(world: World, idle: Idle) -> None:
+@pytest.mark.usefixtures("behind")
+def test_many_pods_in_one_plan_are_worth_the_solvers_also_then(world: World, idle: Idle) -> None:
+    idle.loaded = False
+    world.add(held("x", "10m"))
+    assert world.decide().placed()
+    idle.loaded = True
     world.cache.apply_node(node("large").cpu(64).field("status", "allocatable", "pods", value="9999").build())
     world.add(*(held(f"x-{number}", "1m") for number in range(2000)))
-    assert len(world.planning.decide(news=True, pressed=True).placed()) == 2000
+    assert len(world.decide().placed()) == 2000
     assert idle.asked == 1
 
 

@@ -1,17 +1,25 @@
 """Pods on their way to a node are sent elsewhere where that makes room for others, and for nothing else."""
 
 import asyncio
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from prometheus_client import CollectorRegistry
 
 from tests.builders import PodBuilder, expression, node
 from tests.controller.test_planning import World, held, placed, planned, unplaced, waiting
 from tradewind.controller import planning, replanning
+from tradewind.controller.metrics import PlanMetrics
 from tradewind.controller.orders import Order, Orders
+from tradewind.controller.planning import Planning
+from tradewind.planner.engine import optimise
+from tradewind.planner.plan_annotation import PlanAnnotation
 from tradewind.planner.planner import PlanResult, plan
+from tradewind.planner.problem import Assignment, Outcome, Problem
+from tradewind.planner.worker import Result, Worker
 
 
 @pytest.fixture
@@ -150,6 +158,7 @@ def test_nothing_is_claimed_while_a_pod_has_no_place_and_anything_afterwards(
     def joint(*_: object) -> None:
         suspended.append(True)
 
+    monkeypatch.setattr(replanning.Replanning, "_together", lambda *_: None)
     monkeypatch.setattr(promises, "suspend", lambda: noted(now=True))
     monkeypatch.setattr(promises, "resume", lambda: noted(now=False))
     world.add(held("x"))
@@ -239,3 +248,74 @@ def test_what_is_tried_in_vain_is_tried_less_and_less(world: World, monkeypatch:
         world.add(held(f"y-{rounds}", 2))
         world.decide()
     assert tried == [0, 2, 6]
+
+
+class Solver(Worker):
+    """Searches in this process, and says that the solvers did."""
+
+    loaded = True
+
+    def solve(self, problem: Problem, baseline: Assignment, *_: Any, **__: Any) -> Result:
+        found = [Outcome(baseline, "cp-sat")]
+        optimise(problem, baseline, 5, found.append)
+        return Result(found[-1], "")
+
+
+def half_planned(tmp_path: Path, *first: PodBuilder, **planner: Any) -> World:
+    """A node of 4 cores for 4 dollars, two of 2 for 3 each: two pods belong on a small one, four do not."""
+    world = World(tmp_path / "settings.yaml", rent=0, **planner)
+    for name in ("a", "b"):
+        world.cache.apply_node(node(name).cpu(2).price(3).build())
+    world.cache.apply_node(node("large").cpu(4).price(4).build())
+    world.planning = Planning(world.cache, world.settings, Solver(), PlanMetrics(CollectorRegistry()))
+    world.add(*first)
+    assert set(placed(world.decide()).values()) == {"a"}, "the cheapest for these alone"
+    world.add(held("y-0"), held("y-1"))
+    return world
+
+
+def test_a_burst_in_two_pieces_is_planned_as_one(tmp_path: Path) -> None:
+    """Else they would be on two nodes for 6 dollars."""
+    world = half_planned(tmp_path, held("x-0"), held("x-1"))
+    orders = world.decide()
+    assert placed(orders) == dict.fromkeys(("x-0", "x-1", "y-0", "y-1"), "large")
+    assert not world.planning.promises.suspended
+
+
+def test_what_is_claimed_is_not_planned_once_more(tmp_path: Path) -> None:
+    world = half_planned(tmp_path, held("x-0"), held("x-1"))
+    promises = world.planning.promises
+    promises.make(
+        [Order(each, PlanAnnotation("a", math.inf)) for each in promises.unclaimed().values()], claimed=True
+    )
+    assert placed(world.decide()).keys() == {"y-0", "y-1"}
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        pytest.param([held("x-0", seconds=9), held("x-1", seconds=9)], id="who has waited for long"),
+        pytest.param(
+            [held(f"x-{number}").annotation("tradewind.dev/gang", "g") for number in range(2)], id="a gang"
+        ),
+    ],
+)
+def test_some_are_not_planned_once_more(tmp_path: Path, first: list[PodBuilder]) -> None:
+    world = half_planned(tmp_path, *first)
+    assert placed(world.decide()).keys() == {"y-0", "y-1"}
+    assert not world.planning.promises.suspended
+
+
+def test_too_many_for_one_batch_are_not_planned_once_more(tmp_path: Path) -> None:
+    world = half_planned(tmp_path, held("x-0"), held("x-1"), batch={"maxPods": 3})
+    assert placed(world.decide()).keys() == {"y-0", "y-1"}
+
+
+def test_where_one_would_lose_its_place_each_keeps_its_own(tmp_path: Path) -> None:
+    """Nobody has room for 9 cores."""
+    world = half_planned(tmp_path, held("x-0"), held("x-1"))
+    world.add(held("huge", 9))
+    orders = world.decide()
+    assert placed(orders).keys() == {"y-0", "y-1"}
+    assert unplaced(world, orders) == ["huge"]
+    assert not world.planning.promises.suspended

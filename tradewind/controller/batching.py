@@ -9,7 +9,6 @@ import asyncio
 import math
 import time
 from collections.abc import Callable
-from typing import NamedTuple
 
 from tradewind.cluster.cache import Cache, WorkCounter
 from tradewind.planner.settings import BatchSettings
@@ -31,11 +30,6 @@ _CROWD_LOOK_SECONDS = 0.25
 
 # Takes seconds: whether a workload owes pods, and one of its pods came within these.
 Owed = Callable[[float], bool]
-
-
-class Collected(NamedTuple):
-    news: WorkCounter  # the newest count
-    full: bool  # pods came faster than a pause could close it
 
 
 class Window:
@@ -132,8 +126,8 @@ async def collect(
     busy: Callable[[], bool],
     owed: Owed = lambda _: False,
     crowded: Callable[[], bool] = lambda: False,
-) -> Collected:
-    """Wait until the batch is closed that the news opened, and no workload owes it pods that still come.
+) -> WorkCounter:
+    """The newest count once the batch is closed that the news opened, and no workload owes it pods.
 
     Whether its pods are `crowded` is asked before it is closed, and now and then while plans are written.
     """
@@ -151,6 +145,6 @@ async def collect(
         if left > 0:
             await asyncio.sleep(min(left, _LOOK_SECONDS))
         elif now >= deadline or not await asyncio.to_thread(owed, settings.burst_seconds):
-            return Collected(news, window.full)
+            return news
         else:
             await asyncio.sleep(_OWED_LOOK_SECONDS)

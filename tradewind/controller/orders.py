@@ -52,7 +52,7 @@ class Round:
     in_flight: Mapping[str, Pod]  # by UID, as if they were on their nodes
     moves: InFlight  # of running pods
     more: bool  # pods wait that found no room in the batch
-    hurried: bool  # pods come faster than they are planned, or the solvers are still being loaded
+    hurried: bool  # plans are made faster than they are written, or the solvers are still being loaded
     flying: Mapping[str, str] = field(default_factory=dict)  # of the chosen: UID to the node on the pod
 
 

@@ -18,7 +18,7 @@ from tradewind.controller.batching import Newcomers
 from tradewind.controller.metrics import PlanMetrics
 from tradewind.controller.orders import Orders, Round, orders_of, overdue, pinned
 from tradewind.controller.promises import Promises
-from tradewind.controller.replanning import Replanning, Solved
+from tradewind.controller.replanning import TOGETHER, Replanning, Solved
 from tradewind.planner import gate, selection
 from tradewind.planner.journal import Journal, note
 from tradewind.planner.moves.drain import InFlight
@@ -26,8 +26,8 @@ from tradewind.planner.planner import plan
 from tradewind.planner.settings import PlannerSettings, PoolTemplate
 from tradewind.planner.worker import Worker
 
-# While pods come faster than they are planned, only batches of so many pods for each second of the solvers
-# are given to them: the other pods wait for a millisecond a pod then.
+# While plans are made faster than they are written, only batches of so many pods for each second of the
+# solvers are given to them: the other pods wait for a millisecond a pod then.
 _WORTH_SOLVING = 1000
 
 # After which a pod is planned in any case.
@@ -74,11 +74,8 @@ class Planning:
         self._patience = Backoff()  # with pods that are without a place
         self._batched: dict[str, float] = {}  # UID to when the pod was last in a batch
 
-    def decide(self, *, news: bool, pressed: bool = False) -> Orders:
-        """Without news, only pods whose plan has run out or that were held for too long are looked at.
-
-        `pressed` says that more pods come while those of earlier plans are on their way.
-        """
+    def decide(self, *, news: bool) -> Orders:
+        """Without news, only pods whose plan has run out or that were held for too long are looked at."""
         settings, now, seen = self._settings.planner, time.time(), self._cache.work()
         unbound = self._cache.waiting()
         held = [pod for pod in unbound if gate.held(pod)]
@@ -108,7 +105,8 @@ class Planning:
                 in_flight=in_flight,
                 moves=moves,
                 more=len(chosen) < len(waiting),
-                hurried=self._loading or (pressed and len(chosen) < _WORTH_SOLVING * settings.solve_seconds),
+                hurried=self._loading
+                or (self.behind and len(chosen) < _WORTH_SOLVING * settings.solve_seconds),
             )
         )
 
@@ -117,6 +115,11 @@ class Planning:
         self.promises.forget(orders.placed())
         self._replanning.failed()
         self._cache.notify()
+
+    @property
+    def behind(self) -> bool:
+        """Whether more is to be written than could be planned once more with those that come."""
+        return len(self.promises.unclaimed()) > TOGETHER
 
     @property
     def _loading(self) -> bool:
@@ -134,7 +137,7 @@ class Planning:
         return chosen
 
     def _plan(self, this: Round) -> Orders:
-        started = time.monotonic()
+        started, newcomers = time.monotonic(), len(this.chosen)
         try:
             this, result, moving = self._replanning.best(this)
             orders = orders_of(result, this, self._settings.policy_of)
@@ -152,13 +155,14 @@ class Planning:
             priced=not np.isnan(result.batch.snapshot.nodes.price).all(),
         )
         _log.info(
-            "planned %d of %d pods in %d waves by %s in %.2f s; %d more are in flight%s",
+            "planned %d of %d pods in %d waves by %s in %.2f s; %d more are in flight%s%s",
             len(result.plan.placements),
             len(this.chosen),
             len(orders.waves),
             result.plan.engine,
             seconds,
             moving,
+            f", {len(this.chosen) - newcomers} were planned before" if len(this.chosen) > newcomers else "",
             f", {len(orders.diverted)} are sent elsewhere" if orders.diverted else "",
         )
         if result.failure:

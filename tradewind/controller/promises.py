@@ -68,6 +68,10 @@ class Promises:
                 if self._orders.get(order.pod.uid) is order:
                     self._drop(order.pod.uid)
 
+    @property
+    def suspended(self) -> bool:
+        return self._suspended
+
     def suspend(self) -> None:
         """Nothing can be claimed until `resume`."""
         with self._lock:

@@ -1,4 +1,8 @@
-"""A plan that leaves pods out is made once more, with pods on their way to a node among those to choose."""
+"""Pods on their way to a node are planned once more, where they and those that came since gain by that.
+
+Those whose orders nobody has claimed for a plan that costs less: a burst that comes in pieces is placed as
+well as one that comes at once. Those that are ungated already only where others have no place.
+"""
 
 import logging
 import time
@@ -15,6 +19,10 @@ from tradewind.controller.orders import Round, pinned
 from tradewind.controller.promises import Promises
 from tradewind.planner import selection
 from tradewind.planner.planner import PlanResult
+
+# Together with those that came since, and for so long after they were created.
+TOGETHER = 1000
+_TOGETHER_SECONDS = 5.0
 
 _RESOURCES = Resources()
 
@@ -48,6 +56,35 @@ class Replanning:
         self._backoff.record(found=False)
 
     def best(self, this: Round) -> Solved:
+        return self._together(this) or self._placing_most(this)
+
+    def _together(self, this: Round) -> Solved | None:
+        """A plan of the solvers with the pods whose orders nobody has claimed, if it has a place for all.
+
+        Until it is made nothing is claimed, so that it may send each of them anywhere.
+        """
+        if this.hurried or self._promises.suspended or not self._unclaimed(this):
+            return None
+        self._promises.suspend()
+        again = self._unclaimed(this)
+        if again:
+            solved = self._solve(_with(this, again), _nothing, patient=False)
+            if solved.result.plan.engine != "greedy" and not solved.result.plan.unplaced:
+                return solved
+        self._promises.resume()
+        return None
+
+    def _unclaimed(self, this: Round) -> list[Pod]:
+        """None of them if they are too many; a gang stays as it is, as some of it may be written."""
+        again = [
+            pod
+            for pod in self._promises.unclaimed().values()
+            if not pod.gang and selection.waited_seconds(pod, this.now) < _TOGETHER_SECONDS
+        ]
+        most = min(TOGETHER, this.settings.batch.max_pods)
+        return again if len(again) + len(this.chosen) <= most else []
+
+    def _placing_most(self, this: Round) -> Solved:
         """The plan; or one with pods on their way to a node among those to choose, if that places more.
 
         Nothing more is written as soon as it may come to that: what is bound is in the way for good.
@@ -96,18 +133,23 @@ class Replanning:
             and pod.nominated in {"", in_flight[pod.uid].node_name}
         }
         unwritten = self._promises.unclaimed().values()
-        again = [pinned(pod, this.moves) for pod in (*unwritten, *flying.values())]
+        again = [*unwritten, *flying.values()]
         if not again or len(again) + len(this.chosen) > settings.batch.max_pods:
             return None
-        waited = {pod.uid: selection.waited_seconds(pod, now) for pod in again}
-        return replace(
-            this,
-            # Of equal pods the first have a place.
-            chosen=[*again, *this.chosen],
-            waited={**this.waited, **waited},
-            in_flight={uid: pod for uid, pod in in_flight.items() if uid not in waited},
-            flying={uid: in_flight[uid].node_name for uid in flying},
-        )
+        nodes = {uid: in_flight[uid].node_name for uid in flying}
+        return _with(replace(this, in_flight=in_flight, flying=nodes), again)
+
+
+def _with(this: Round, again: Collection[Pod]) -> Round:
+    """The round with these pods among the chosen, and no longer in flight."""
+    waited = {pod.uid: selection.waited_seconds(pod, this.now) for pod in again}
+    return replace(
+        this,
+        # Of equal pods the first have a place.
+        chosen=[*(pinned(pod, this.moves) for pod in again), *this.chosen],
+        waited={**this.waited, **waited},
+        in_flight={uid: pod for uid, pod in this.in_flight.items() if uid not in waited},
+    )
 
 
 def places_more(first: Solved, second: Solved) -> bool:

@@ -15,7 +15,7 @@ from fastapi import FastAPI
 
 from tradewind.cluster.cache import WorkCounter
 from tradewind.cluster.objects import Pod
-from tradewind.controller.batching import Collected, collect
+from tradewind.controller.batching import collect
 from tradewind.controller.company import Company
 from tradewind.controller.crowding import Crowding
 from tradewind.controller.evictions import Evictions
@@ -255,9 +255,9 @@ class PlannerService:
                 continue
             if not self._worker.loaded:
                 await attempt(self._worker.start)
-            news, full = await self._collect(seen, writer)
+            news = await self._collect(seen, writer)
             try:
-                more = await self._round(writer, events, news=news != seen, pressed=full)
+                more = await self._round(writer, events, news=news != seen)
             except Exception:  # noqa: BLE001  any defect at all: the next batch may do better
                 _log.exception("planning failed; retrying with the next batch")
                 more = False
@@ -265,7 +265,7 @@ class PlannerService:
                 self._planning.promises.resume()
             seen = seen if more else news
 
-    async def _collect(self, seen: WorkCounter, writer: PlanWriter) -> Collected:
+    async def _collect(self, seen: WorkCounter, writer: PlanWriter) -> WorkCounter:
         """A batch as soon as there is one, or nothing new after a while."""
         cache = self._parts.cache
         # What came while the newest batch was planned has waited since then, for all that is known.
@@ -273,25 +273,25 @@ class PlannerService:
         if cache.wait_for_work(seen, 0.0) == seen:
             news = await asyncio.to_thread(cache.wait_for_work, seen, _LOOK_SECONDS)
             if news == seen:
-                return Collected(news, full=False)
+                return news
             opened = time.monotonic()
         if not cache.waiting():
-            return Collected(cache.wait_for_work(seen, 0.0), full=False)
+            return cache.wait_for_work(seen, 0.0)
         batch, min_seconds = self._parts.settings.planner.batch, _REST_FACTOR * self._took
-        collected = await collect(
+        news = await collect(
             cache,
             batch,
             seen,
             opened=opened,
             min_seconds=min_seconds,
-            busy=lambda: writer.busy,
+            busy=lambda: writer.busy and self._planning.behind,
             owed=self._owed.owed,
             crowded=self._crowded,
         )
         self._closed = time.monotonic()
         if self._closed - opened < batch.seconds:
             self._crowding.paused()
-        return collected
+        return news
 
     def _crowded(self) -> bool:
         """Then what is planned is not written either until the batch is: it may have to go elsewhere."""
@@ -300,19 +300,19 @@ class PlannerService:
             self._planning.promises.suspend()
         return found
 
-    async def _round(self, writer: PlanWriter, events: PlanEvents, *, news: bool, pressed: bool) -> bool:
+    async def _round(self, writer: PlanWriter, events: PlanEvents, *, news: bool) -> bool:
         """Whether pods are left for another round right away."""
         if not self._leader.leading or not self._parts.cache.waiting():
             return False
-        orders = await asyncio.to_thread(self._decide, news=news, pressed=pressed and bool(self._under_way))
+        orders = await asyncio.to_thread(self._decide, news=news)
         task = asyncio.create_task(self._carry_out(orders, writer, events))
         self._under_way.add(task)
         task.add_done_callback(self._under_way.discard)
         return orders.more
 
-    def _decide(self, *, news: bool, pressed: bool) -> Orders:
+    def _decide(self, *, news: bool) -> Orders:
         started = time.thread_time()
-        orders = self._planning.decide(news=news, pressed=pressed)
+        orders = self._planning.decide(news=news)
         self._took = time.thread_time() - started
         return orders
 
