@@ -261,6 +261,12 @@ class Solver(Worker):
         return Result(found[-1], "")
 
 
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So many are enough to be planned once more."""
+    monkeypatch.setattr(replanning, "_FEWEST", 4)
+
+
 def half_planned(tmp_path: Path, *first: PodBuilder, **planner: Any) -> World:
     """A node of 4 cores for 4 dollars, two of 2 for 3 each: two pods belong on a small one, four do not."""
     world = World(tmp_path / "settings.yaml", rent=0, **planner)
@@ -274,6 +280,7 @@ def half_planned(tmp_path: Path, *first: PodBuilder, **planner: Any) -> World:
     return world
 
 
+@pytest.mark.usefixtures("few")
 def test_a_burst_in_two_pieces_is_planned_as_one(tmp_path: Path) -> None:
     """Else they would be on two nodes for 6 dollars."""
     world = half_planned(tmp_path, held("x-0"), held("x-1"))
@@ -282,6 +289,7 @@ def test_a_burst_in_two_pieces_is_planned_as_one(tmp_path: Path) -> None:
     assert not world.planning.promises.suspended
 
 
+@pytest.mark.usefixtures("few")
 def test_what_is_claimed_is_not_planned_once_more(tmp_path: Path) -> None:
     world = half_planned(tmp_path, held("x-0"), held("x-1"))
     promises = world.planning.promises
@@ -291,6 +299,7 @@ def test_what_is_claimed_is_not_planned_once_more(tmp_path: Path) -> None:
     assert placed(world.decide()).keys() == {"y-0", "y-1"}
 
 
+@pytest.mark.usefixtures("few")
 @pytest.mark.parametrize(
     "first",
     [
@@ -306,11 +315,25 @@ def test_some_are_not_planned_once_more(tmp_path: Path, first: list[PodBuilder])
     assert not world.planning.promises.suspended
 
 
+@pytest.mark.usefixtures("few")
 def test_too_many_for_one_batch_are_not_planned_once_more(tmp_path: Path) -> None:
     world = half_planned(tmp_path, held("x-0"), held("x-1"), batch={"maxPods": 3})
     assert placed(world.decide()).keys() == {"y-0", "y-1"}
 
 
+def test_few_are_written_sooner_than_planned_once_more(tmp_path: Path) -> None:
+    world = half_planned(tmp_path, held("x-0"), held("x-1"))
+    assert placed(world.decide()).keys() == {"y-0", "y-1"}
+
+
+@pytest.mark.usefixtures("few")
+def test_many_are_not_held_up_for_few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replanning, "_NEWCOMERS", 1.5)
+    world = half_planned(tmp_path, held("x-0"), held("x-1"))
+    assert placed(world.decide()).keys() == {"y-0", "y-1"}
+
+
+@pytest.mark.usefixtures("few")
 def test_where_one_would_lose_its_place_each_keeps_its_own(tmp_path: Path) -> None:
     """Nobody has room for 9 cores."""
     world = half_planned(tmp_path, held("x-0"), held("x-1"))

@@ -33,9 +33,9 @@ _WORTH_SOLVING = 1000
 # After which a pod is planned in any case.
 _READY_SECONDS = 5.0
 # Without a gain, so long a solve goes on: pods wait for it.
-_IDLE_SECONDS = 0.15
+_IDLE_SECONDS = 0.1
 # For each pod of the batch, so long the pods that come meanwhile wait for the end of a solve.
-_WAIT_SECONDS_A_POD = 0.01
+_WAIT_SECONDS_A_POD = 0.005
 
 _log = logging.getLogger(__name__)
 

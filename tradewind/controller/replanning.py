@@ -20,9 +20,12 @@ from tradewind.controller.promises import Promises
 from tradewind.planner import selection
 from tradewind.planner.planner import PlanResult
 
-# Together with those that came since, and for so long after they were created.
-TOGETHER = 1000
+# How many pods are planned together once more: fewer are written in the time that it takes.
+_FEWEST, TOGETHER = 200, 1000
+# For so long after they were created.
 _TOGETHER_SECONDS = 5.0
+# And while the newcomers are at least this part of those that they hold up.
+_NEWCOMERS = 0.25
 
 _RESOURCES = Resources()
 
@@ -75,14 +78,15 @@ class Replanning:
         return None
 
     def _unclaimed(self, this: Round) -> list[Pod]:
-        """None of them if they are too many; a gang stays as it is, as some of it may be written."""
+        """Not of gangs, as some of one may be written; none where planning them again is not worth it."""
         again = [
             pod
             for pod in self._promises.unclaimed().values()
             if not pod.gang and selection.waited_seconds(pod, this.now) < _TOGETHER_SECONDS
         ]
-        most = min(TOGETHER, this.settings.batch.max_pods)
-        return again if len(again) + len(this.chosen) <= most else []
+        together, most = len(again) + len(this.chosen), min(TOGETHER, this.settings.batch.max_pods)
+        worth = _FEWEST <= together <= most and len(this.chosen) >= _NEWCOMERS * len(again)
+        return again if worth else []
 
     def _placing_most(self, this: Round) -> Solved:
         """The plan; or one with pods on their way to a node among those to choose, if that places more.

@@ -18,6 +18,10 @@ _WHOLE = 1500
 # The same where it need not find the best, only a place for every pod.
 _EVERY = 3500
 
+# Pods from which on recreating has a moment before the solvers.
+_POLISHED = 10
+_POLISH_SECONDS = 0.05
+
 Report = Callable[[Outcome], None]
 
 
@@ -51,6 +55,9 @@ def optimise(
         best.offer(flow.route(problem, started + seconds * 0.2), "flow", checked=False)
     if not best.complete:
         _place_every(best, patience or seconds * 0.4)
+    if problem.pods >= _POLISHED:
+        # On a busy machine the solvers may not even get to where this is at once.
+        recreate.improve(problem, best.assignment, time.monotonic() + _POLISH_SECONDS, best.offer_recreated)
     proved = None if rows is None else _proved(best, rows, seconds * 0.4)
     if proved is not None:
         if best.is_no_better_than(proved):
