@@ -231,8 +231,18 @@ def test_a_crowd_that_dries_up_is_not_waited_for_any_longer() -> None:
     while window.remaining(at := 0.15 * (arrivals - 11)) > 0:
         arrivals += 1
         window.observe(WorkCounter(arrivals, 0), at)
-    # 12 at first and then one each 0.15 s: 34 have come by then, and 35 would be 10 a second
-    assert at == pytest.approx(3.45)
+    # Of 12 at first and then one each 0.15 s, seven have come in the second before.
+    assert at == pytest.approx(1.2)
+
+
+def test_many_at_first_are_no_reason_to_wait_for_those_that_trickle_in_later() -> None:
+    window = Window(_SETTINGS, WorkCounter(), 0.0)
+    window.crowded = True
+    window.observe(WorkCounter(170, 0), 0.0)
+    for number in range(1, 9):
+        window.observe(WorkCounter(170 + number, 0), number / 8)
+    assert window.rushed(1.0) is False
+    assert window.remaining(1.0) <= 0
 
 
 def test_a_crowded_batch_does_not_wait_for_a_writer_that_waits_for_it() -> None:

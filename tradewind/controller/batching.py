@@ -8,6 +8,7 @@ is bound first is in the way of the others, and the batch waits for the last of 
 import asyncio
 import math
 import time
+from collections import deque
 from collections.abc import Callable
 
 from tradewind.cluster.cache import Cache, WorkCounter
@@ -23,8 +24,8 @@ _OWED_BURSTS = 2.0
 # Where pods crowd, a pause is so many times as long as any before it, within so many times the usual.
 _LULL, _SHORTEST_LULL, _LONGEST_LULL = 4.0, 2.0, 10.0
 # Pods a second, from the third on, below which nobody waits for those to come: where pods come one by one for
-# ever, each of them would wait for the next.
-_RUSH, _RUSH_SECONDS = 10.0, 0.3
+# ever, each of them would wait for the next. In the second before the newest: a burst is over when few follow it.
+_RUSH, _RUSH_SECONDS, _RUSH_WINDOW = 10.0, 0.3, 1.0
 # Between two looks at whether they do: each is at all pods that wait.
 _CROWD_LOOK_SECONDS = 0.25
 
@@ -50,6 +51,7 @@ class Window:
         self._opened = self._last = self._arrival = opened
         self._first = math.inf  # when arrivals were seen
         self._longest = 0.0  # between two arrivals
+        self._lately = deque([(-math.inf, 0)])  # when arrivals were seen, and how many had come by then
         self.crowded = False  # only a pause that is long for these pods closes it
 
     @property
@@ -64,6 +66,9 @@ class Window:
         if news.arrivals != self._newest.arrivals:
             self._longest = max(self._longest, now - self._arrival) if self._arrived else 0.0
             self._first, self._arrival = min(self._first, now), now
+            self._lately.append((now, news.arrivals - self._start.arrivals))
+            while self._lately[1][0] <= now - _RUSH_WINDOW:
+                self._lately.popleft()
         if news != self._newest:
             self._newest, self._last = news, now
 
@@ -84,7 +89,8 @@ class Window:
 
     def rushed(self, now: float) -> bool:
         """Whether pods come fast enough for more of them to be waited for."""
-        return self._arrived >= _RUSH * max(now - self._first, _RUSH_SECONDS)
+        lately = self._arrived - self._lately[0][1]
+        return lately >= _RUSH * min(max(now - self._first, _RUSH_SECONDS), _RUSH_WINDOW)
 
     @property
     def _lull(self) -> float:
