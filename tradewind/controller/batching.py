@@ -24,7 +24,7 @@ _OWED_BURSTS = 2.0
 # Where pods crowd, a pause is so many times as long as any before it, within so many times the usual.
 _LULL, _SHORTEST_LULL, _LONGEST_LULL = 4.0, 2.0, 10.0
 # Pods a second, from the third on, below which nobody waits for those to come: where pods come one by one for
-# ever, each of them would wait for the next. In the second before the newest: a burst is over when few follow it.
+# ever, each of them would wait for the next. In the second before the newest, as few may follow a burst.
 _RUSH, _RUSH_SECONDS, _RUSH_WINDOW = 10.0, 0.3, 1.0
 # Between two looks at whether they do: each is at all pods that wait.
 _CROWD_LOOK_SECONDS = 0.25
