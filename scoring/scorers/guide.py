@@ -10,8 +10,8 @@ from tradewind.cluster.snapshot import Nodes, Supply, frozen
 from tradewind.cluster.table import NodeTable
 
 _NEUTRAL = 0.0
-# What a node loses of its score each because the plan can do without it and because nothing is on it.
-_PART = 0.25
+# What a node loses of its score because the plan can do without it, and because nothing is on it.
+_DRAINED, _EMPTY = 0.05, 0.25
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class GuideScore:
 
     The best bid / the node's bid, where a bid is what the pod's requests are worth on that node by the plan's
     bid prices, and never less than the pod's part of the node's price. So pods keep off room that others will
-    need more. A quarter less if the plan can do without the node, and a quarter less while no pod is on it.
+    need more. A twentieth less if the plan can do without the node, and a quarter less while no pod is on it.
     Pods of a priority of `high` or more have only durable nodes to choose from: all others score 0.
 
     A node of which nothing is known counts as the median. Without a guide, or where all candidates are such,
@@ -46,7 +46,7 @@ class GuideScore:
             lowest = float(bids.min())
         scores = lowest / bids if lowest > 0 else np.where(bids > 0, 0.0, 1.0)
         free = nodes.free_of("pods")
-        scores *= kept if free is None else kept - _PART * (free >= places)
+        scores *= kept if free is None else kept - _EMPTY * (free >= places)
         if pod.priority >= self.high:
             scores = np.where(nodes.durable, scores, 0.0)
         return scores
@@ -65,7 +65,7 @@ def _terms(supply: Supply, told: Columns, requests: tuple[tuple[str, int], ...])
             worth += amount * told.bids[row]
     row = supply.resource_rows.get("pods")
     places = np.full(worth.size, np.inf) if row is None else supply.allocatable[row] - told.own_pods
-    return frozen(np.stack([np.fmax(worth, supply_cost(supply, requests)), 1 - _PART * told.drain, places]))
+    return frozen(np.stack([np.fmax(worth, supply_cost(supply, requests)), 1 - _DRAINED * told.drain, places]))
 
 
 def _columns(table: NodeTable, guide: Guide, resources: tuple[str, ...]) -> Columns:
