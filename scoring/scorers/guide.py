@@ -65,7 +65,9 @@ def _terms(supply: Supply, told: Columns, requests: tuple[tuple[str, int], ...])
             worth += amount * told.bids[row]
     row = supply.resource_rows.get("pods")
     places = np.full(worth.size, np.inf) if row is None else supply.allocatable[row] - told.own_pods
-    return frozen(np.stack([np.fmax(worth, supply_cost(supply, requests)), 1 - _DRAINED * told.drain, places]))
+    return frozen(
+        np.stack([np.fmax(worth, supply_cost(supply, requests)), 1 - _DRAINED * told.drain, places])
+    )
 
 
 def _columns(table: NodeTable, guide: Guide, resources: tuple[str, ...]) -> Columns:
