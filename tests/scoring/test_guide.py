@@ -58,8 +58,8 @@ def test_room_is_worth_no_less_than_it_costs() -> None:
     [
         (Role.FILL, True, 0, 1.0),
         (Role.KEEP, False, 0, 0.75),
-        (Role.DRAIN, True, 0, 0.95),
-        (Role.DRAIN, False, 0, 0.7),
+        (Role.DRAIN, True, 0, 0.85),
+        (Role.DRAIN, False, 0, 0.6),
         pytest.param(Role.FILL, True, 1, 0.75, id="the one pod is of a DaemonSet"),
     ],
 )
