@@ -20,7 +20,7 @@ class GuideScore:
 
     The best bid / the node's bid, where a bid is what the pod's requests are worth on that node by the plan's
     bid prices, and never less than the pod's part of the node's price. So pods keep off room that others will
-    need more. Some less if the plan can do without the node, and a quarter less while no pod is on it.
+    need more. 0.15 less if the plan can do without the node, and 0.25 less while no pod is on it.
     Pods of a priority of `high` or more have only durable nodes to choose from: all others score 0.
 
     A node of which nothing is known counts as the median. Without a guide, or where all candidates are such,

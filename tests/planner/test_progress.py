@@ -145,3 +145,19 @@ def test_where_covering_gains_nothing_recreating_still_has_its_time(monkeypatch:
     found: list[Outcome] = []
     optimise(problem, dear, 60, found.append, idle=0.05)
     assert "recreate" in found[-1].engine
+
+
+@pytest.mark.parametrize(
+    ("idle", "further"), [(60.0, False), (math.inf, True)], ids=["pods wait", "nobody waits"]
+)
+def test_a_plan_near_the_bound_is_the_last_one_where_pods_wait(
+    idle: float, monkeypatch: pytest.MonkeyPatch, *, further: bool
+) -> None:
+    """4 cores on one node are what the programme says."""
+    nodes = [node(f"n{number}").cpu("4").price(1) for number in range(3)]
+    problem = batch_of(filled(nodes, [pod(f"p{number}").requests(cpu="1") for number in range(4)])).problem
+    searched: list[Problem] = []
+    monkeypatch.setattr("tradewind.planner.engine._WHOLE", 0)
+    monkeypatch.setattr("tradewind.planner.windows.improve", lambda problem, *_: searched.append(problem))
+    optimise(problem, greedy(problem), 1, lambda _: None, idle=idle)
+    assert bool(searched) is further

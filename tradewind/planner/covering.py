@@ -24,7 +24,6 @@ from tradewind.planner.state import State
 _ROUNDS = 6
 _RESOLUTION = 10**6
 _CHOICE_SECONDS = 0.2
-_POLISH_SECONDS = 0.05
 
 Report = Callable[[Assignment], object]
 
@@ -68,7 +67,7 @@ def cover(
 
 def _polished(problem: Problem, found: Assignment, deadline: float) -> Assignment:
     """What a moment of recreating makes of it: only then two of them can be compared."""
-    moment = min(deadline, time.monotonic() + _POLISH_SECONDS)
+    moment = min(deadline, time.monotonic() + recreate.MOMENT_SECONDS)
     return recreate.improve(problem, found, moment, lambda _: None)
 
 

@@ -20,7 +20,6 @@ _EVERY = 3500
 
 # Pods from which on recreating has a moment before the solvers.
 _POLISHED = 10
-_POLISH_SECONDS = 0.05
 
 Report = Callable[[Outcome], None]
 
@@ -57,7 +56,8 @@ def optimise(
         _place_every(best, patience or seconds * 0.4)
     if problem.pods >= _POLISHED:
         # On a busy machine the solvers may not even get to where this is at once.
-        recreate.improve(problem, best.assignment, time.monotonic() + _POLISH_SECONDS, best.offer_recreated)
+        moment = time.monotonic() + recreate.MOMENT_SECONDS
+        recreate.improve(problem, best.assignment, moment, best.offer_recreated)
     proved = None if rows is None else _proved(best, rows, seconds * 0.4)
     if proved is not None:
         if best.is_no_better_than(proved):

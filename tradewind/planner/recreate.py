@@ -15,6 +15,8 @@ from tradewind.planner.problem import Assignment, Floats, Problem
 from tradewind.planner.progress import Progress
 from tradewind.planner.state import State
 
+MOMENT_SECONDS = 0.05  # in which most of what it gains is gained
+
 _NODES = 4  # at most, whose pods are lifted at once
 _NOISE = 0.3  # how far chance leads from the order of sizes, and from the cheapest node
 _LEAST_GAIN = 1e-9
