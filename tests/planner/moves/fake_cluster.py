@@ -24,6 +24,16 @@ from tradewind.planner.plan_annotation import PlanAnnotation
 from tradewind.planner.settings import PlannerSettings
 from tradewind.planner.terms import Group
 
+NOTICE = "aws-node-termination-handler/spot-itn"
+# Settings with which sets follow each other soon.
+QUICK = {
+    "everySeconds": 5,
+    "minBalance": 0,
+    "podCooldownSeconds": 1800,
+    "nodeCooldownSeconds": 60,
+    "minAgeSeconds": 0,
+}
+
 SHOP = "shop"
 _START = datetime(2026, 3, 4, 12, tzinfo=UTC).timestamp()
 _HOLD_SECONDS = 30.0

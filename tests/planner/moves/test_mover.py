@@ -1,16 +1,12 @@
 """Drain sets on a cluster that answers, refuses, changes its mind and kills its leaders."""
 
-import itertools
-import random
 from collections.abc import Callable
 
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from tests.planner.moves.fake_cluster import FakeCluster
+from tests.planner.moves.fake_cluster import NOTICE, QUICK, FakeCluster
 from tradewind.cluster.budgets import Budget
 from tradewind.cluster.objects import Pod
 from tradewind.planner.moves.causes import Cause
@@ -20,18 +16,10 @@ from tradewind.planner.moves.mover import Refusal
 from tradewind.planner.moves.world import World
 from tradewind.planner.plan_annotation import PlanAnnotation
 
-_QUICK = {
-    "everySeconds": 5,
-    "minBalance": 0,
-    "podCooldownSeconds": 1800,
-    "nodeCooldownSeconds": 60,
-    "minAgeSeconds": 0,
-}
-
 
 def two_nodes(pods: int = 2, **moves: object) -> FakeCluster:
     """The dear node has replicas that fit on the cheap one."""
-    cluster = FakeCluster(**{**_QUICK, **moves})
+    cluster = FakeCluster(**{**QUICK, **moves})
     cluster.add_node("dear", 3)
     cluster.add_node("cheap", 1)
     for number in range(pods):
@@ -273,15 +261,13 @@ def test_what_cannot_be_recorded_does_not_happen() -> None:
 
 # For safety.
 
-_NOTICE = "aws-node-termination-handler/spot-itn"
-
 
 def test_pods_leave_a_node_with_a_termination_notice_at_once_and_money_gives_way() -> None:
     cluster = two_nodes(everySeconds=3600)
     cluster.tick()
     assert len(cluster.evicted) == 1  # to empty the dear node
     cluster.add_pod("single", "cheap", cpu="100m", age=0)
-    cluster.add_node("cheap", 1, taint=_NOTICE, spot=True)
+    cluster.add_node("cheap", 1, taint=NOTICE, spot=True)
     cluster.run(60)
     assert cluster.ended[0].reason == "cheap has a termination notice, and goes first"
     assert (cluster.ended[1].cause, cluster.ended[1].phase) == (Cause.NOTICE, Phase.DONE)
@@ -294,7 +280,7 @@ def test_pods_leave_a_node_with_a_termination_notice_at_once_and_money_gives_way
 
 def test_a_notice_that_is_taken_back_ends_the_set() -> None:
     cluster = two_nodes(causes=["notice"])
-    cluster.add_node("dear", 3, taint=_NOTICE, spot=True)
+    cluster.add_node("dear", 3, taint=NOTICE, spot=True)
     cluster.tick()
     assert len(cluster.evicted) == 1
     cluster.add_node("dear", 3)
@@ -305,7 +291,7 @@ def test_a_notice_that_is_taken_back_ends_the_set() -> None:
 
 
 def test_a_critical_pod_goes_to_a_durable_node_and_stays_there() -> None:
-    cluster = FakeCluster(**_QUICK)
+    cluster = FakeCluster(**QUICK)
     cluster.add_node("spot", 1, spot=True)
     cluster.add_node("durable", 3)
     cluster.add_pod("web", "spot", priority=100_000)
@@ -314,138 +300,3 @@ def test_a_critical_pod_goes_to_a_durable_node_and_stays_there() -> None:
     assert [(drain.cause, drain.phase) for drain in cluster.ended] == [(Cause.CRITICAL, Phase.DONE)]
     assert len(cluster.on("durable")) == 2
     cluster.check()
-
-
-# Runaways.
-
-
-def busy(seed: int, **moves: object) -> FakeCluster:
-    """Twelve nodes, half empty, of drawn prices; three namespaces' worth of small workloads."""
-    chance = random.Random(seed)
-    cluster = FakeCluster(
-        **{
-            **_QUICK,
-            "everySeconds": 20,
-            "budget": {"evictions": 6, "perWorkload": 2, "perNamespace": 9},
-            **moves,
-        }
-    )
-    for number in range(12):
-        cluster.add_node(f"n{number}", chance.choice([0.5, 1.0, 2.0]))
-    for number in range(30):
-        cluster.add_pod(
-            f"w{number % 8}", f"n{chance.randrange(12)}", cpu=chance.choice(["250m", "500m", "1"])
-        )
-    return cluster
-
-
-def finished(cluster: FakeCluster) -> None:
-    """The set under way ends by itself, and nobody is left held."""
-    cluster.settings = cluster.settings.model_copy(
-        update={"moves": cluster.settings.moves.model_copy(update={"every_seconds": 86_400})}
-    )
-    cluster.run(1200, step=20)
-    assert cluster.mover.drain is None
-    assert cluster.held() == []
-    cluster.check()
-
-
-def test_prices_that_flip_every_second() -> None:
-    cluster = busy(1)
-    flips = itertools.cycle([0.5, 2.0])
-    for second in range(300):
-        cluster.add_node(f"n{second % 12}", next(flips) if second % 12 else 1.0)
-        cluster.tick()
-        cluster.check()
-    assert 0 < len(cluster.evicted) <= 6
-    finished(cluster)
-
-
-def test_an_actor_that_taints_nodes() -> None:
-    cluster = busy(2)
-    chance = random.Random(2)
-    for second in range(300):
-        cluster.add_node(f"n{chance.randrange(12)}", 1.0, taint="not-ready" if second % 3 else "")
-        cluster.tick()
-    finished(cluster)
-
-
-def test_a_disruption_budget_of_zero() -> None:
-    cluster = busy(3)
-    cluster.budget_allows = lambda _: False
-    cluster.run(300, step=2)
-    assert cluster.evicted == []
-    assert {drain.reason.partition(": ")[2] for drain in cluster.ended} == {"a disruption budget"}
-    finished(cluster)
-
-
-@pytest.mark.parametrize("limit", ["evictions", "perNamespace", "perWorkload"])
-def test_a_controller_that_recreates_elsewhere(limit: str) -> None:
-    """Without end, were it not for budgets and cool-downs."""
-    budget = {"evictions": 90, "perWorkload": 90, "perNamespace": 90} | {limit: 6}
-    cluster = busy(4, budget=budget)
-    chance = random.Random(4)
-    cluster.lands = lambda _, __: f"n{chance.randrange(12)}"
-    cluster.run(3000, step=20)
-    assert cluster.evicted
-    cluster.check()
-    finished(cluster)
-
-
-@pytest.mark.parametrize("crash_after", [1, 2, 3])
-def test_the_leader_is_killed_between_two_evictions(crash_after: int) -> None:
-    cluster = busy(5)
-    cluster.crash_after = crash_after
-    cluster.run(600, step=3)
-    assert len(cluster.evicted) >= crash_after
-    cluster.check()
-    finished(cluster)
-
-
-def test_leaders_that_are_killed_all_the_time() -> None:
-    cluster = busy(6)
-    for number in range(150):
-        if number % 5 == 0:
-            cluster.kill_leader()
-        cluster.tick(30)
-    assert cluster.evicted
-    finished(cluster)
-
-
-_ACTS = st.sampled_from(
-    ["tick", "tick", "tick", "hour", "price", "taint", "notice", "kill", "pod", "gone", "close", "astray"]
-)
-
-_TAINTS = {"taint": "x", "notice": _NOTICE}
-
-
-@settings(max_examples=50, deadline=None)
-@given(seed=st.integers(0, 1000), acts=st.lists(_ACTS, max_size=25), crash_after=st.integers(-1, 6))
-def test_whatever_happens_limits_hold_and_every_set_ends(
-    seed: int, acts: list[str], crash_after: int
-) -> None:
-    cluster, chance = busy(seed), random.Random(seed)
-    cluster.crash_after = crash_after
-    for act in acts:
-        some = f"n{chance.randrange(12)}"
-        if act == "hour":
-            cluster.tick(3000)
-        elif act == "price":
-            cluster.add_node(some, chance.uniform(0.1, 5))
-        elif act in _TAINTS:
-            cluster.add_node(some, 1.0, taint=_TAINTS[act])
-        elif act == "kill":
-            cluster.kill_leader()
-        elif act == "pod":
-            cluster.add_pod(f"w{chance.randrange(8)}", some, cpu="100m")
-        elif act == "gone":
-            cluster.cache.remove_pod(chance.choice([pod.uid for pod in cluster.cache.all_pods()]))
-        elif act == "close":
-            share = chance.random()
-            cluster.budget_allows = lambda _, share=share: chance.random() < share  # type: ignore[misc]
-        elif act == "astray":
-            cluster.lands = lambda _, target, other=some: chance.choice([target, other])  # type: ignore[misc]
-        cluster.tick()
-        cluster.check()
-    cluster.lands = lambda _, target: target
-    finished(cluster)
