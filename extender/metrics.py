@@ -28,6 +28,11 @@ class ExtenderMetrics:
             "Answers to prioritize while a pod's plan is fresh, by what became of the planned node.",
             "outcome",
         )
+        self.expected = self._counter(
+            "expected_bindings",
+            "Pods that counted as being on the node that was ranked first, by where the watch found them.",
+            "outcome",
+        )
         self.bindings = self._counter("bindings", "Pods bound for kube-scheduler, by outcome.", "outcome")
         self.explain_requests = self._counter(
             "explain_requests", "Requests to the exposed port of explain, by outcome.", "outcome"

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from extender import protocol
 from extender.bind import Binder
+from extender.expected import Expected
 from extender.ledger import Ledger, matters
 from extender.lookup import Lookup, View, WatchBehindError
 from extender.metrics import ExtenderMetrics
@@ -18,7 +19,7 @@ from extender.preempt import choose
 from extender.protocol import PreemptRequest, Request
 from extender.verb import Answer, ClusterState, Context, Counted, Verb, record_later
 from scoring.policy import Policy, hinted, weighted_sum
-from scoring.ranking import levels
+from scoring.ranking import chosen, foremost, levels
 from tradewind.cluster.objects import Pod
 from tradewind.errors import RequestError
 from tradewind.explain.decisions import Decisions
@@ -46,8 +47,8 @@ class Verbs:
         shadow: Callable[[], bool] = lambda: False,
     ) -> None:
         context = Context(cluster, policy_of, metrics, decisions, shadow)
-        ledger = Ledger()
-        requests = _Requests(cluster, metrics, ledger)
+        ledger, expected = Ledger(), Expected(metrics)
+        requests = _Requests(cluster, metrics, ledger, expected)
         self.filter = FilterVerb(context, requests, binder, ledger)
         self.prioritize = PrioritizeVerb(context, requests)
         self.preempt = PreemptVerb(context)
@@ -55,9 +56,12 @@ class Verbs:
 
 
 class _Requests:
-    """What filter and prioritize remember of the last request, which the next one mostly repeats."""
+    """What filter and prioritize remember of each other: the next request mostly repeats the last."""
 
-    def __init__(self, cluster: ClusterState, metrics: ExtenderMetrics, ledger: Ledger) -> None:
+    def __init__(
+        self, cluster: ClusterState, metrics: ExtenderMetrics, ledger: Ledger, expected: Expected
+    ) -> None:
+        self.expected = expected
         self.lookup = Lookup(cluster.cache, metrics, ledger)
         self._newest: tuple[bytes, Request] | None = None  # as it came, and as it was read
 
@@ -110,6 +114,8 @@ class FilterVerb(_NodeVerb):
             kept = self._send(request, view, policy, kept, unresolvable)
         elif kept:
             self._ledger.pass_on(request.pod)
+            if len(kept) == 1:  # nobody will ask which to prefer
+                self._requests.expected.expect(request.pod, request.names[kept[0]])
         if (decisions := self._context.decisions) is not None:
             filtered = partial(decisions.filtered, request.pod, policy, nodes, verdict)
             record_later(partial(filtered, apart=failed | unresolvable, plan=plan))
@@ -175,9 +181,9 @@ class PrioritizeVerb(_NodeVerb):
         lookup = self._requests.lookup
         # A plan is to be kept only if it still can be: by the newest state.
         view = (lookup.fresh if plan else lookup.again)(request, waited=waited)
-        nodes = view.nodes
         policy = with_plan(self._context.policy_of(request.pod), plan)
-        planned = planned_row(request.pod, plan, policy, nodes) if plan else None
+        planned = planned_row(request.pod, plan, policy, view.nodes) if plan else None
+        nodes = self._requests.expected.counted(request.pod, view.nodes)
         terms = tuple(policy.terms(request.pod, nodes))
         totals = weighted_sum(terms, len(nodes))
         if (decisions := self._context.decisions) is not None:
@@ -186,7 +192,12 @@ class PrioritizeVerb(_NodeVerb):
         if plan is not None:
             outcome = "unavailable" if planned is None else "preferred"
             self._context.metrics.planned.labels(outcome).inc()
-        return _encoded(request, view, levels(totals) if planned is None else boosted(len(nodes), planned))
+        if len(nodes):
+            best = foremost(totals, nodes) if planned is None else planned
+            self._requests.expected.expect(request.pod, nodes.names_at([best])[0])
+        if planned is not None:
+            return _encoded(request, view, boosted(len(nodes), planned))
+        return _encoded(request, view, levels(totals, chosen(request.pod, totals, nodes)))
 
     def rehearse(self, request: Request) -> None:
         """kube-scheduler names all nodes here, for none was rejected: only those that pass are ranked."""

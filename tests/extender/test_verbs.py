@@ -45,6 +45,28 @@ def test_prioritize_ranks_what_filter_looked_at(monkeypatch: pytest.MonkeyPatch)
     assert served.scores(wanted, names)["dear"] == 10
 
 
+def test_pods_whose_binding_is_not_seen_yet_count_for_scores_and_reject_nothing() -> None:
+    """Both nodes are empty and alike. The second pod follows the first, which filled its node."""
+    served, names = service(node("a").memory("4Gi"), node("b").memory("4Gi")), ["a", "b"]
+    assert served.scores(pod("first").requests(cpu="3", memory="3Gi"), names) == {"a": 10, "b": 9}
+    second = pod("second").requests(cpu="1", memory="1Gi")
+    assert served.filter(second, names)["NodeNames"] == names
+    assert served.scores(second, names) == {"a": 10, "b": 0}
+    third = pod("third").requests(cpu="1", memory="1Gi")
+    assert served.filter(third, names)["NodeNames"] == names
+    assert served.scores(third, names)["b"] == 10
+    served.cluster.cache.apply_pod(pod("first").requests(cpu="3", memory="3Gi").on("b").build())
+    fourth = pod("fourth").requests(cpu="1", memory="1Gi")
+    assert served.scores(fourth, names)["a"] == 10  # the third fills what the first left of b
+    assert served.count("expected_bindings_total", outcome="elsewhere") == 1
+
+
+def test_a_pod_with_one_node_left_is_expected_there() -> None:
+    served = service(node("a").memory("4Gi"), node("b").memory("4Gi"))
+    assert served.filter(pod("first").requests(cpu="1", memory="1Gi"), ["b"])["NodeNames"] == ["b"]
+    assert served.scores(pod("second").requests(cpu="1", memory="1Gi"), ["a", "b"])["b"] == 10
+
+
 def test_room_that_is_kept_for_a_move_is_taken_for_others_and_free_for_its_workload() -> None:
     served = service(*THREE)
     place = PlanAnnotation("cheap", time.time() + 60)

@@ -56,6 +56,7 @@ class Cluster:
     namespaces: Mapping[str, Namespace]
     guide: Guide | None = None  # of the standing plan, while there is one that may be followed
     troubles: Troubles = _NO_TROUBLES
+    to_come: Mapping[str, int] | None = None  # requests of all that will be placed soon, where that is known
 
     def groups_of_workload(self, workload: str) -> Sequence[PodGroup]:
         """The groups of the pods of this workload."""
@@ -178,6 +179,23 @@ class Nodes(Memoised):
         """These rows as nodes of their own, in this order."""
         return Nodes(rows=frozen(self.rows.take(rows)), columns=self.columns, cluster=self.cluster)
 
+    def taken(self, pods: Iterable[Pod], by: int = 1) -> "Nodes":
+        """The same nodes, with less room by what these pods ask for on the nodes that they name."""
+        row_of, resource_rows = self.cluster.table.row_of, self.resource_rows
+        columns = self.columns
+        free = {row: amounts.copy() for row, amounts in columns.changed.items()}
+        for pod in pods:
+            node_row = row_of.get(pod.node_name)
+            if node_row is None:
+                continue
+            if node_row not in free:
+                free[node_row] = columns.free[:, node_row].copy()
+            for resource, amount in pod.counted.items():
+                row = resource_rows.get(resource)  # None: no node has any, no rule asks
+                if row is not None:
+                    free[node_row][row] -= by * amount
+        return replace(self, columns=replace(columns, changed=free)) if free else self
+
     def _named(self, rows: Rows) -> tuple[str, ...]:
         names = self.cluster.table.names
         return tuple([names[row] for row in rows.tolist()])
@@ -217,26 +235,16 @@ class Snapshot:
         return self._changed(pods, 1)
 
     def _changed(self, pods: Iterable[Pod], by: int) -> "Snapshot":
-        row_of, resource_rows = self.row_of, self.nodes.resource_rows
+        row_of = self.row_of
         changed = [pod for pod in pods if pod.node_name in row_of and not pod.finished]
         if not changed:
             return self
-        columns = self.nodes.columns
-        free = {row: amounts.copy() for row, amounts in columns.changed.items()}
-        for pod in changed:
-            node_row = row_of[pod.node_name]
-            if node_row not in free:
-                free[node_row] = columns.free[:, node_row].copy()
-            for resource, amount in pod.counted.items():
-                row = resource_rows.get(resource)  # None: no node has any, no rule asks
-                if row is not None:
-                    free[node_row][row] -= by * amount
-        columns = replace(columns, changed=free)
+        nodes = self.nodes.taken(changed, by)
         before = self.nodes.cluster
         cluster = replace(
             before, placed=before.placed.changed(changed, by), roster=before.roster.changed(changed, by)
         )
-        return replace(self, nodes=replace(self.nodes, columns=columns, cluster=cluster))
+        return replace(self, nodes=replace(nodes, cluster=cluster))
 
 
 def frozen(column: NDArray[Number]) -> NDArray[Number]:
