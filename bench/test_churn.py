@@ -111,7 +111,9 @@ def test_kube_schedulers_own_scores() -> None:
     tainted = cluster_of([nodes[0], nodes[1].taint("slow", "PreferNoSchedule")], []).nodes
     assert plugin_scores(asking, tainted).tolist() == pytest.approx([150.0, -125.0])
     # the best node's 10 is worth ten plugins' 100 at weight 10
-    assert extender_scores(np.array([1.0, 3.0, 2.0]), 10).tolist() == [0.0, 1000.0, 500.0]
+    assert extender_scores(asking, np.array([1.0, 3.0]), seen, 10).tolist() == [0.0, 1000.0]
+    # of two that are equally good one is chosen
+    assert extender_scores(asking, np.array([2.0, 2.0]), seen, 10).tolist() == [1000.0, 900.0]
 
 
 _BALANCED = [way for way in WAYS if way.name.endswith("balanced")]

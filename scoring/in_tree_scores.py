@@ -4,7 +4,7 @@ Not in it: images that a node has already, and the default spreading of pods tha
 """
 
 from scoring.preferences import missed
-from scoring.ranking import TOP, levels
+from scoring.ranking import TOP, chosen, levels
 from scoring.rules import Scores
 from tradewind.cluster import lazy_numpy as np
 from tradewind.cluster.objects import Pod
@@ -22,9 +22,10 @@ def plugin_scores(pod: Pod, nodes: Nodes) -> Scores:
     return _MAX_NODE_SCORE * (scores if lacking is None else scores - lacking)
 
 
-def extender_scores(totals: Scores, weight: int) -> Scores:
-    """(N,) an extender's 0..10, as kube-scheduler adds them to the plugins' 0..100."""
-    return levels(totals).astype(np.float64) * weight * (_MAX_NODE_SCORE / TOP)
+def extender_scores(pod: Pod, totals: Scores, nodes: Nodes, weight: int) -> Scores:
+    """(N,) our 0..10, as kube-scheduler adds them to the plugins' 0..100."""
+    answered = levels(totals, chosen(pod, totals, nodes))
+    return answered.astype(np.float64) * weight * (_MAX_NODE_SCORE / TOP)
 
 
 def _used(pod: Pod, nodes: Nodes, resource: str) -> Scores:

@@ -108,7 +108,7 @@ def scored(policies: Policies | None, weight: int = 10) -> Place:
                 passed = nodes.take(rows)
                 scores = plugin_scores(pod, passed)
                 if policies:
-                    scores += extender_scores(policy.total(pod, passed), weight)
+                    scores += extender_scores(pod, policy.total(pod, passed), passed, weight)
                 name = nodes.cluster.table.nodes[rows[int(np.argmax(scores))]].name
                 chosen[pod.uid] = name
                 cache.apply_pod(msgspec.structs.replace(pod, node_name=name))
@@ -161,7 +161,8 @@ class Simulation:
         self._watch = watch
         self._moving = moving
         self._window = window_seconds
-        self._cache = Cache(Market().offer_of)
+        self._now = 0.0
+        self._cache = Cache(Market().offer_of, lambda: self._now)
         self._nodes = {each.name: each for each in scenario.nodes}
         self._name_of = {each.name: each.name for each in scenario.nodes}
         self._stays: dict[str, Stay] = {}
@@ -180,11 +181,13 @@ class Simulation:
         ends = self._first
         while self._events and self._events[0].at < seconds:
             while self._events[0].at > ends:
+                self._now = ends
                 self._place_waiting(ends)
                 self._move(ends)
                 self._watch(self._cache, ends)
                 ends += self._window
             event = heapq.heappop(self._events)
+            self._now = event.at
             event.act(event.at)
         return account(list(self._stays.values()), self._nodes, seconds)
 

@@ -166,8 +166,9 @@ def test_the_best_are_kept_with_the_ranks_and_levels_of_all(seed: int) -> None:
     assert ranking is not None
     rows = [columns.names.index(name) for name in ranking.names]
     assert sorted(totals, reverse=True)[: BRIEF.ranked] == totals[rows[: BRIEF.ranked]].tolist()
-    assert ranking.names[0] == columns.names[int(totals.argmax())]
-    assert ranking.levels.tolist() == levels(totals)[rows].tolist()
+    best = int(totals.argmax())
+    assert ranking.names[0] == columns.names[best]
+    assert ranking.levels.tolist() == levels(totals, best)[rows].tolist()
     assert ranking.ranks.tolist() == [int((totals > totals[row]).sum()) + 1 for row in rows]
     assert ranking.best_count == int((totals == totals.max()).sum())
     assert int(price.argmax()) in rows

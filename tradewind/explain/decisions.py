@@ -17,7 +17,7 @@ import numpy as np
 from scoring.filters.min_available import MinAvailable
 from scoring.filters.resources import Resources
 from scoring.policy import Policy, Verdict, WeightedScores, weighted_sum
-from scoring.ranking import Levels, levels
+from scoring.ranking import Levels, chosen, levels
 from scoring.rules import Scorer, Scores
 from scoring.scorers.guide import GuideScore
 from scoring.scorers.price import Price, pod_cost
@@ -77,6 +77,7 @@ class Ranking(msgspec.Struct, frozen=True, gc=False):
     interruption_rates: Floats  # (T,)
     durable: Mask  # (T,)
     planned: int | None = None  # the row of a planned node that went before the scores
+    chosen: int | None = None  # the row of the one of several best that was put before the others
     guide: Guide | None = None  # that was followed
 
     @property
@@ -84,7 +85,7 @@ class Ranking(msgspec.Struct, frozen=True, gc=False):
         """(T,) as answered: the best and the worst of all nodes set the scale, unless there is a plan."""
         if self.planned is not None:
             return boosted(len(self.names), self.planned)
-        return levels(np.append(self.totals, self.worst_total))[:-1]
+        return levels(np.append(self.totals, self.worst_total), self.chosen)[:-1]
 
     @property
     def runner_up(self) -> int | None:
@@ -234,9 +235,10 @@ def ranking_of(
 ) -> Ranking | None:
     if not len(nodes):
         return None
+    first = chosen(pod, totals, nodes)
     best = _smallest(-totals, detail.ranked).tolist()
     beside = [*_favourite_by_price(terms), *([] if planned is None else [planned])]
-    found = list(dict.fromkeys([*best, *beside]))
+    found = list(dict.fromkeys([*([] if first is None else [first]), *best, *beside]))
     rows = np.array(found, np.intp)
     kept, kept_totals = nodes.take(rows), totals.take(rows)
     return Ranking(
@@ -254,6 +256,7 @@ def ranking_of(
         interruption_rates=kept.interruption_rate,
         durable=kept.durable,
         planned=None if planned is None else found.index(planned),
+        chosen=None if first is None else 0,
         guide=nodes.cluster.guide if any(term.rule.name == GuideScore.name for term in terms) else None,
     )
 

@@ -230,7 +230,7 @@ class ShadowCluster:
         if not rows.size:
             return None
         passed = nodes.take(rows)
-        ours = extender_scores(policy.total(waiting, passed), self._policies.weight())
+        ours = extender_scores(waiting, policy.total(waiting, passed), passed, self._policies.weight())
         return passed.names[int(np.argmax(plugin_scores(waiting, passed) + ours))]
 
     def _compare(self, pod: Pod, node_name: str | None) -> None:
