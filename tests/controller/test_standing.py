@@ -249,3 +249,48 @@ def test_the_next_leader_keeps_the_roles(
     follower.standing.rest()
     follower.solves_after(0.5)
     assert follower.worker.solves == 2
+
+
+def _arrive(leader: _Leader, first: int, count: int, *, on: str = "") -> None:
+    for number in range(first, first + count):
+        wanted = pod(f"burst-{number}").requests(cpu="10m")
+        leader.cache.apply_pod((wanted.on(on) if on else wanted).build())
+
+
+def test_the_end_of_a_burst_is_waited_for(leader: _Leader) -> None:
+    """A tenth of the pods in a second is a burst; roles that are made in its midst would scatter the rest."""
+    leader.fill("ab", 20)
+    assert [leader.solves_after(seconds) for seconds in (0, 10)] == [1, 0]
+    for first in range(0, 60, 20):
+        _arrive(leader, first, 20)
+        assert leader.solves_after(0.5) == 0
+    assert leader.solves_after(0.5) == 1
+
+
+def test_a_burst_is_not_over_while_its_pods_are_being_placed(leader: _Leader) -> None:
+    leader.fill("ab", 20)
+    assert [leader.solves_after(seconds) for seconds in (0, 10)] == [1, 0]
+    _arrive(leader, 0, 40)
+    assert leader.solves_after(0.5) == 0
+    for first in (0, 20):
+        _arrive(leader, first, 20, on="a")
+        assert leader.solves_after(0.5) == 0
+    assert leader.solves_after(0.5) == 1
+
+
+def test_pods_that_stay_without_a_node_are_no_burst(leader: _Leader) -> None:
+    leader.fill("ab", 20)
+    leader.solves_after(0)
+    _arrive(leader, 0, 40)
+    assert [leader.solves_after(seconds) for seconds in (0.5, 3, 14, 1)] == [0, 1, 0, 1]
+
+
+def test_a_burst_without_end_is_waited_for_twice_as_long_as_usual(leader: _Leader) -> None:
+    leader.fill("ab", 20)
+    leader.solves_after(0)
+    solves, count = [], 20
+    for _ in range(31):
+        _arrive(leader, count, count // 5)
+        count += count // 5
+        solves.append(leader.solves_after(1))
+    assert [second for second, solved in enumerate(solves, 1) if solved] == [30]

@@ -22,6 +22,10 @@ _MANY = 0.1
 # Between two solves, however much changes: of the seconds of the settings, and of what a solve takes.
 _LEAST_SHARE = 0.2
 _REST_FACTOR = 4.0
+# Of the pods: so many that come or are placed in a second are a burst. Its end is waited for, as a plan made
+# meanwhile has no use for the nodes that the rest will need; for so many times the seconds at most.
+_BURST = 0.1
+_BURST_SHARE = 2.0
 
 _log = logging.getLogger(__name__)
 
@@ -32,6 +36,12 @@ class _Seen(NamedTuple):
     supply: Supply  # nodes and prices
     settings: int  # their version
     work: int  # pods that came or went
+
+
+class _Look(NamedTuple):
+    at: float  # of time.monotonic
+    arrivals: int  # of pods, by then
+    waiting: int  # pods
 
 
 class Standing:
@@ -59,13 +69,14 @@ class Standing:
         self._seen: _Seen | None = None
         self._started = -math.inf  # the newest solve, of time.monotonic
         self._took = 0.0
+        self._looked: _Look | None = None  # the last time
         self._needed: frozenset[str] | None = None  # by the guide of the leader before; None: not read yet
         self._trouble = ""
 
     def rest(self) -> None:
         """Forget all that only a leader has a use for."""
         self._worker.close()
-        self._seen = self._needed = None
+        self._seen = self._needed = self._looked = None
         self._started = -math.inf
 
     def run(self) -> None:
@@ -91,13 +102,25 @@ class Standing:
         return _Seen(supply, self._settings.version, sum(self._cache.work()))
 
     def _due(self, settings: StandingSettings, seen: _Seen) -> bool:
-        passed = time.monotonic() - self._started
-        if self._seen is None or passed >= settings.seconds:
+        passed, burst = time.monotonic() - self._started, self._in_burst()
+        if self._seen is None or (passed >= settings.seconds and not burst):
             return True
+        if burst:
+            return passed >= _BURST_SHARE * settings.seconds
         if passed < max(_LEAST_SHARE * settings.seconds, _REST_FACTOR * self._took):
             return False
         changed = seen.supply is not self._seen.supply or seen.settings != self._seen.settings
         return changed or seen.work - self._seen.work >= max(_MANY * self._cache.counts()["pods"], 1)
+
+    def _in_burst(self) -> bool:
+        """Whether many came since the last look, or were placed."""
+        before = self._looked
+        now = self._looked = _Look(time.monotonic(), self._cache.work().arrivals, self._cache.waiting_count())
+        if before is None:
+            return False
+        came = now.arrivals - before.arrivals
+        placed = before.waiting + came - now.waiting
+        return max(came, placed) > _BURST * self._cache.counts()["pods"] * (now.at - before.at)
 
     def _solve(self, seconds: float) -> Solved | None:
         snapshot, pods = self._cache.state()
