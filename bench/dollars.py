@@ -2,11 +2,12 @@
 
 By the scores alone and with the guide of the standing plan, in units of the linear programme's bound, below
 which no placement can be. The first burst is of pods that nobody has seen before; then all pods end, and the
-same come again in another order: the standing plan has seen their mix.
+same come again in another order, once the standing plan has seen them go: it knows their mix.
 """
 
 import argparse
 import contextlib
+import itertools
 import random
 import sys
 import time
@@ -14,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bench import clusters, contenders, planner_cases
+from bench import clusters, contenders, planner_cases, service
 from bench.bindings import Bindings
 from bench.contenders import GUIDED, TRADEWIND, Extender
 from bench.errors import MeasurementError
@@ -22,9 +23,9 @@ from bench.goals import markdown
 from bench.measurement import Cluster, kube_scheduler
 from bench.planner_cases import Object
 from e2e import manifests
-from e2e.api import Api
+from e2e.api import Api, ApiError
 from e2e.plane import ControlPlane
-from tradewind.cluster.guide import CONFIG_MAP, KEY, decode
+from tradewind.cluster.guide import CONFIG_MAP, KEY, Guide, decode
 from tradewind.config import document as config
 from tradewind.market.offers import PRICE
 from tradewind.planner.batch import make_batch
@@ -35,6 +36,8 @@ _ZONE = "topology.kubernetes.io/zone"
 _ZONES = ("zone-a", "zone-b", "zone-c")
 _BOUND_SECONDS = 120.0
 _LONGEST_SECONDS = 120.0
+_PODS = "tradewind_cluster_objects"
+_ORDER = 100  # between the seeds of two orders
 _GUIDE = f"/api/v1/namespaces/{manifests.NAMESPACE}/configmaps/{CONFIG_MAP}"
 
 
@@ -136,6 +139,7 @@ class Bursts:
 
     def measure(self, way: Way, seed: int) -> tuple[Outcome, Outcome]:
         """The pods that nobody has seen, and those that come again."""
+        self._forget()
         with (
             way.contender.running(self._cluster.plane) as extender,
             _scheduler(self._cluster.plane, way, extender),
@@ -145,9 +149,15 @@ class Bursts:
                 if way.contender is GUIDED:
                     self._wait_seen()
                 clusters.remove_pods(self._cluster)
+                self._wait_gone(extender, time.time())
                 return first, self._burst(seed + 1_000, "again")
             finally:
                 clusters.remove_pods(self._cluster)
+
+    def _forget(self) -> None:
+        """The guide of a planner before."""
+        with contextlib.suppress(ApiError):
+            self._cluster.api.delete(_GUIDE)
 
     def _burst(self, seed: int, prefix: str) -> Outcome:
         api, namespace = self._cluster.api, self._cluster.namespace
@@ -160,6 +170,17 @@ class Bursts:
         if bindings.is_alive():
             raise MeasurementError(f"not all of {len(pods)} pods were bound in {_LONGEST_SECONDS:.0f} s")
         return outcome(self._case, api.read(f"/api/v1/namespaces/{namespace}/pods")["items"])
+
+    def _wait_gone(self, extender: Extender | None, since: float) -> None:
+        """Until the extender's watch has brought it, and the standing plan was solved since."""
+        deadline = time.monotonic() + _LONGEST_SECONDS
+        while extender is not None and (
+            service.gauge(extender.metrics, _PODS, resource="pods")
+            or (extender.planner and _guide(self._cluster.api).solved_at < since)
+        ):
+            if time.monotonic() > deadline:
+                raise MeasurementError("the extender or the standing plan did not see the pods go")
+            time.sleep(0.1)
 
     def _wait_seen(self) -> None:
         """Until the guide has all pods in it."""
@@ -181,8 +202,11 @@ def _preferred(pod: Object) -> str:
 
 
 def _targets(api: Api) -> float:
-    guide = decode(api.read(_GUIDE)["data"][KEY])
-    return sum(sum(kind.targets.values()) for kind in guide.kinds)
+    return sum(sum(kind.targets.values()) for kind in _guide(api).kinds)
+
+
+def _guide(api: Api) -> Guide:
+    return decode(api.read(_GUIDE)["data"][KEY])
 
 
 @contextlib.contextmanager
@@ -200,15 +224,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for percentage in options.percentages
         for weight in options.weights
         for contender in (TRADEWIND, GUIDED)
+        if contender.name in options.contenders
     ]
     rows = []
     for seed in options.seeds:
         case = draw(options.nodes, seed, options.used, options.prefers)
         with clusters.with_nodes(map(dict, case.nodes), print) as cluster:
             bursts = Bursts(cluster, case)
-            for way in ways:
+            for way, order in itertools.product(ways, range(options.orders)):
                 row = [way.name, str(seed), str(len(case.pods)), str(options.nodes)]
-                for found in bursts.measure(way, seed):
+                for found in bursts.measure(way, seed + _ORDER * order):
                     row += [f"{found.dollars:.3f}", "" if found.kept is None else f"{found.kept:.0%}"]
                 rows.append(row)
                 print("  ".join(row), flush=True)
@@ -224,6 +249,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--used", type=float, default=0.45, help="of all cores (default: 0.45)")
     parser.add_argument("--prefers", type=float, default=0.0, help="of the pods prefer a zone (default: 0)")
     parser.add_argument("--weights", type=int, nargs="+", default=[10], help="of the extender (default: 10)")
+    parser.add_argument("--orders", type=int, default=1, help="in which the pods come (default: 1)")
+    names = [TRADEWIND.name, GUIDED.name]
+    parser.add_argument("--contenders", nargs="+", choices=names, default=names)
     parser.add_argument(
         "--percentages", type=int, nargs="+", default=[0], help="of nodes to score; 0: kube-scheduler's own"
     )

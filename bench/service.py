@@ -31,9 +31,17 @@ class Service:
         return set(self.outcomes) == {"ok"} and self.outcomes["ok"] >= pods
 
 
-def read(metrics: str) -> dict[str, Service]:
+def gauge(metrics: str, name: str, **labels: str) -> float:
+    return next(each.value for each in _samples(metrics) if each.name == name and each.labels == labels)
+
+
+def _samples(metrics: str) -> list[Sample]:
     text = urllib3.request("GET", metrics, timeout=10.0, retries=False).data.decode()
-    samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
+    return [sample for family in text_string_to_metric_families(text) for sample in family.samples]
+
+
+def read(metrics: str) -> dict[str, Service]:
+    samples = _samples(metrics)
     return {
         verb: _service([entry for entry in samples if entry.labels.get("verb") == verb]) for verb in VERBS
     }

@@ -1,3 +1,4 @@
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -5,7 +6,7 @@ from scoring.formulas import Formula, scaled
 from scoring.rules import Mask, Scores, uniform
 from tradewind.cluster import lazy_numpy as np
 from tradewind.cluster.objects import Pod
-from tradewind.cluster.snapshot import Nodes, Supply, frozen
+from tradewind.cluster.snapshot import Amounts, Nodes, Supply, frozen
 
 
 @dataclass(frozen=True)
@@ -75,14 +76,21 @@ def pod_cost(pod: Pod, nodes: Nodes) -> Scores:
 
 
 def supply_cost(supply: Supply, requests: tuple[tuple[str, int], ...]) -> Scores:
-    share = np.zeros(supply.rows.size)
+    return frozen(supply.price * dominant_share(supply.allocatable, supply.resource_rows, requests))
+
+
+def dominant_share(
+    allocatable: Amounts, resource_rows: Mapping[str, int], requests: Iterable[tuple[str, int]]
+) -> Scores:
+    """(N,) the largest part of any resource that the requests take of a node, at most all of it."""
+    share = np.zeros(allocatable.shape[1])
     for resource, request in requests:
-        row = supply.resource_rows.get(resource)
+        row = resource_rows.get(resource)
         if row is not None and request > 0:
-            total = supply.allocatable[row]
+            total = allocatable[row]
             taken = np.divide(request, total, out=np.ones(total.size), where=total > 0)
             np.maximum(share, taken, out=share)
-    return frozen(supply.price * np.minimum(share, 1))
+    return np.minimum(share, 1)
 
 
 def _median(costs: Scores) -> float:

@@ -4,6 +4,7 @@ A snapshot is made only when somebody asks for one after a change.
 """
 
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -20,6 +21,7 @@ from tradewind.cluster.placed import PlacedPods
 from tradewind.cluster.replicas import Replicas
 from tradewind.cluster.roster import RosterWriter
 from tradewind.cluster.snapshot import Cluster, Floats, Nodes, Offer, Snapshot, Troubles
+from tradewind.cluster.waiting import Waiting
 
 
 class WorkCounter(NamedTuple):
@@ -32,7 +34,9 @@ class WorkCounter(NamedTuple):
 class Cache:
     """Nodes, pods and namespaces; every method may be called from any thread."""
 
-    def __init__(self, offer_of: Callable[[Node], Offer]) -> None:
+    def __init__(
+        self, offer_of: Callable[[Node], Offer], clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._offer_of = offer_of
         self._changed = threading.Condition()
         self._generation = 0
@@ -42,7 +46,7 @@ class Cache:
         self._columns = NodeColumns()
         self._nodes: Mapping[str, Node] = self._columns.nodes
         self._pods: dict[str, Pod] = {}
-        self._waiting: dict[str, Pod] = {}
+        self._waiting = Waiting(clock)
         self._work = self._notified = WorkCounter()
         self._moving: Mapping[str, Pod] = {}  # about to leave their nodes; replaced when it changes
         self._assumed: dict[str, str] = {}  # pod UID to node: bound by us, not yet seen as bound
@@ -174,7 +178,7 @@ class Cache:
     def remove_pod(self, uid: str) -> None:
         with self._changed:
             self._assumed.pop(uid, None)
-            self._waiting.pop(uid, None)
+            self._waiting.drop(uid)
             pod = self._pods.pop(uid, None)
             if pod is not None:
                 self._take_off(pod)
@@ -223,7 +227,10 @@ class Cache:
 
     def waiting(self) -> list[Pod]:
         with self._changed:
-            return list(self._waiting.values())
+            return list(self._waiting)
+
+    def waiting_count(self) -> int:
+        return len(self._waiting)
 
     def pods_on(self, node: str) -> list[Pod]:
         with self._changed:
@@ -339,6 +346,7 @@ class Cache:
             namespaces=self._frozen_namespaces,
             guide=self._guide,
             troubles=self._troubles,
+            to_come=self._waiting.to_come(),
         )
         nodes = Nodes(rows=columns.supply.rows, columns=columns, cluster=cluster)
         return Snapshot(generation=self._generation, nodes=nodes)
@@ -364,13 +372,9 @@ class Cache:
 
     def _queue(self, pod: Pod) -> None:
         if not pod.waiting:
-            self._waiting.pop(pod.uid, None)
-            return
-        before = self._waiting.get(pod.uid)
-        # kube-scheduler takes a nomination back when the pod does not fit there.
-        if before is None or (before.nominated and not pod.nominated):
+            self._waiting.drop(pod.uid)
+        elif self._waiting.put(pod):
             self._work = WorkCounter(self._work.arrivals + 1, self._work.openings)
-        self._waiting[pod.uid] = pod
 
     def _note_moving(self, pod: Pod) -> None:
         moving = {uid: each for uid, each in self._moving.items() if uid != pod.uid}
