@@ -147,7 +147,7 @@ def test_a_pause_closes_a_batch() -> None:
 
 
 def test_a_batch_stays_open_while_pods_are_owed() -> None:
-    settings = BatchSettings(pods=3, seconds=60, pause_seconds=0.01, wait_seconds=0.01, burst_seconds=0.7)
+    settings = BatchSettings(pods=3, seconds=60, pause_seconds=0.01, wait_seconds=0.01, owed_seconds=0.7)
     cache, asked = _waiting(1), list[float]()
 
     def owed(patience: float) -> bool:
@@ -169,7 +169,7 @@ def test_a_batch_stays_open_while_pods_are_owed() -> None:
 
 
 @pytest.mark.parametrize(
-    "limits", [{"seconds": 0.2}, {"seconds": 86_400, "burst_seconds": 0.1, "wait_seconds": 0.1}]
+    "limits", [{"seconds": 0.2}, {"seconds": 86_400, "owed_seconds": 0.1, "wait_seconds": 0.1}]
 )
 def test_pods_that_are_owed_for_ever_close_no_batch_later_than_its_time(limits: dict[str, float]) -> None:
     settings = BatchSettings(pause_seconds=0.01, **limits)  # type: ignore[arg-type]

@@ -18,8 +18,8 @@ from tradewind.planner.settings import BatchSettings
 _LOOK_SECONDS = 0.02
 # The same while pods are owed: each look is at all pods.
 _OWED_LOOK_SECONDS = 0.05
-# What a large workload owes comes over half a minute: for so many bursts it is waited for, no longer.
-_OWED_BURSTS = 2.0
+# What a large workload owes comes over half a minute: so many times as long it is waited for, no longer.
+_OWED_LONGEST = 2.0
 
 # Where pods crowd, a pause is so many times as long as any before it, within so many times the usual.
 _LULL, _SHORTEST_LULL, _LONGEST_LULL = 4.0, 2.0, 10.0
@@ -138,7 +138,7 @@ async def collect(
     Whether its pods are `crowded` is asked before it is closed, and now and then while plans are written.
     """
     window = Window(settings, seen, opened, min_seconds)
-    deadline = time.monotonic() + min(settings.seconds, _OWED_BURSTS * settings.burst_seconds)
+    deadline = time.monotonic() + min(settings.seconds, _OWED_LONGEST * settings.owed_seconds)
     look = -math.inf
     while True:
         news, now = cache.wait_for_work(seen, 0.0), time.monotonic()
@@ -150,7 +150,7 @@ async def collect(
             left = window.remaining(now, busy=writing)
         if left > 0:
             await asyncio.sleep(min(left, _LOOK_SECONDS))
-        elif now >= deadline or not await asyncio.to_thread(owed, settings.burst_seconds):
+        elif now >= deadline or not await asyncio.to_thread(owed, settings.owed_seconds):
             return news
         else:
             await asyncio.sleep(_OWED_LOOK_SECONDS)

@@ -35,7 +35,7 @@ _READY_SECONDS = 5.0
 # Without a gain, so long a solve goes on: pods wait for it.
 _IDLE_SECONDS = 0.1
 # For each pod of the batch, so long the pods that come meanwhile wait for the end of a solve.
-_WAIT_SECONDS_A_POD = 0.005
+_WAIT_SECONDS_A_POD = 0.002
 
 _log = logging.getLogger(__name__)
 

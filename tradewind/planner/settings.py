@@ -48,7 +48,8 @@ class BatchSettings(_Settings):
     seconds: Seconds = Field(default=10.0, description="while earlier plans are being written")
     pause_seconds: Seconds = Field(default=0.1, description="without a new pod")
     wait_seconds: Seconds = Field(default=0.15, description="where pods come one by one")
-    burst_seconds: Seconds = Field(default=1.0, description="while a burst goes on")
+    burst_seconds: Seconds = Field(default=0.3, description="while a burst goes on")
+    owed_seconds: Seconds = Field(default=1.0, description="after the newest pod of one that owes more")
     max_pods: int = Field(default=5_000, ge=1, le=1_000_000, description="the rest is in the next batch")
 
 
