@@ -65,21 +65,23 @@ class SavingsWorker(SolverProcess):
         return found
 
     def _answer(self, parts: Assembly, *question: Any) -> Any:
+        max_bytes = _memory_left()
         try:
-            self._tell(parts)
+            self._tell(parts, max_bytes)
             connection = self.ask(*question)
             answer = self.receive(connection, time.monotonic() + MAX_SECONDS)
         except SolverLostError as error:
-            raise TradewindError(f"{error}; no more than {MAX_SECONDS:g} s are spent on it") from error
+            limits = f"{MAX_SECONDS:g} s and {max_bytes // _MEBIBYTE} MiB of memory"
+            raise TradewindError(f"{error}; no more than {limits} are spent on it") from error
         finally:
             self.close()
         if isinstance(answer, Refused):
             raise TradewindError(answer.text)
         return answer
 
-    def _tell(self, parts: Assembly) -> None:
+    def _tell(self, parts: Assembly, max_bytes: int) -> None:
         copied = parts.copied()
-        self._say("cluster", _told(parts, copied._replace(nodes=(), pods=())))
+        self._say("cluster", _told(parts, copied._replace(nodes=(), pods=()), max_bytes))
         for nodes in _in_parts(copied.nodes):
             self._say("nodes", nodes)
         for pods in _in_parts(copied.pods):
@@ -89,10 +91,10 @@ class SavingsWorker(SolverProcess):
         self.receive(self.ask(*words), time.monotonic() + MAX_SECONDS)
 
 
-def _told(parts: Assembly, copied: Copied) -> Told:
+def _told(parts: Assembly, copied: Copied, max_bytes: int) -> Told:
     """The sources have the prices that the document's files and servers gave: neither is looked at again."""
     document = parts.settings.document.model_copy(update={"market": MarketSettings()})
-    return Told(parts.name, copied, parts.market.sources, document, _memory_left())
+    return Told(parts.name, copied, parts.market.sources, document, max_bytes)
 
 
 def _in_parts(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
