@@ -35,8 +35,6 @@ from tradewind.planner.worker import Worker
 
 _PRIORITIES = {"critical": CRITICAL_PRIORITY, "batch": -10}
 _WINDOW_SECONDS = 0.5
-# A burst is planned together when it is so old, as live.
-_BURST_SECONDS = 1.0
 _EXACT_SECONDS = 0.3
 _SOLVE_SECONDS = 5.0  # between two standing plans
 
@@ -67,8 +65,10 @@ def simulate(
     worker = Worker()
     try:
         place = planned(settings.policies(), worker, _EXACT_SECONDS, settings.planner.rents)
-        wait = settings.planner.batch.wait_seconds
-        played = Simulation(scenario, place, wait, watch, moving, first_seconds=_BURST_SECONDS)
+        batch = settings.planner.batch
+        played = Simulation(
+            scenario, place, batch.wait_seconds, watch, moving, first_seconds=batch.burst_seconds
+        )
         return played.run(seconds)
     finally:
         worker.close()
