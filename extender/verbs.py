@@ -192,12 +192,13 @@ class PrioritizeVerb(_NodeVerb):
         if plan is not None:
             outcome = "unavailable" if planned is None else "preferred"
             self._context.metrics.planned.labels(outcome).inc()
+        first = chosen(request.pod, totals, nodes) if planned is None else planned
         if len(nodes):
-            best = foremost(totals, nodes) if planned is None else planned
+            best = foremost(totals, nodes) if first is None else first
             self._requests.expected.expect(request.pod, nodes.names_at([best])[0])
-        if planned is not None:
-            return _encoded(request, view, boosted(len(nodes), planned))
-        return _encoded(request, view, levels(totals, chosen(request.pod, totals, nodes)))
+        return _encoded(
+            request, view, levels(totals, first) if planned is None else boosted(len(nodes), planned)
+        )
 
     def rehearse(self, request: Request) -> None:
         """kube-scheduler names all nodes here, for none was rejected: only those that pass are ranked."""
