@@ -51,6 +51,12 @@ class Process:
 
         eventually(listens)
 
+    def children(self, module: str) -> list[int]:
+        """Those that run the module: before exec a child is still a copy of its parent, which waits for it."""
+        tasks = Path(f"/proc/{self._process.pid}/task")
+        found = [int(word) for each in tasks.glob("*/children") for word in each.read_text().split()]
+        return [child for child in found if module.encode() in Path(f"/proc/{child}/cmdline").read_bytes()]
+
     def stop(self) -> tuple[int, str, str]:
         self._process.send_signal(signal.SIGTERM)
         output, errors = self._process.communicate(timeout=_DEADLINE_SECONDS)
@@ -132,9 +138,8 @@ def test_savings_under_way_keep_it_from_ending_no_longer_than_a_request() -> Non
         process.wait_until_it_listens(process.explain_port)
         connection = http.client.HTTPConnection("127.0.0.1", process.explain_port, timeout=_DEADLINE_SECONDS)
         connection.request("GET", "/savings")
-        children = Path(f"/proc/{process._process.pid}/task")
-        eventually(lambda: any(each.read_text() for each in children.glob("*/children")))
-        (child,) = (int(word) for each in children.glob("*/children") for word in each.read_text().split())
+        eventually(lambda: process.children("tradewind.savings.solver"))
+        (child,) = process.children("tradewind.savings.solver")
         os.kill(child, signal.SIGSTOP)  # it would take for ever
         code, *_ = process.stop()
         connection.close()

@@ -35,6 +35,14 @@ def test_a_forecast_is_that_of_this_process(parts: Assembly) -> None:
     assert asked.pid is None
 
 
+def test_one_that_was_killed_before_it_had_a_process_works_nothing_out(parts: Assembly) -> None:
+    asked = SavingsWorker()
+    asked.kill()
+    with pytest.raises(TradewindError, match="the solver"):
+        asked.forecast(parts)
+    assert asked.pid is None
+
+
 @pytest.mark.parametrize(
     ("changed", "document"),
     [

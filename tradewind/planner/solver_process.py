@@ -37,6 +37,7 @@ class SolverProcess:
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: Connection | None = None
         self._loaded = False
+        self._killed = False
 
     @property
     def pid(self) -> int | None:
@@ -61,10 +62,13 @@ class SolverProcess:
                 paths = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
                 environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
                 self._process = subprocess.Popen(command, pass_fds=[theirs.fileno()], env=environment)  # noqa: S603
+        if self._killed:
+            self._process.kill()
         return self._connection
 
     def kill(self) -> None:
-        """From another thread than that which waits for an answer, and learns by it that there is none."""
+        """For good, from another thread than that which waits for an answer, and learns that there is none."""
+        self._killed = True  # first: one that is just being started has no process to kill yet
         if self._process is not None:
             self._process.kill()
 
