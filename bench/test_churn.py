@@ -71,6 +71,8 @@ def test_what_a_replay_adds_up() -> None:
     assert done.interrupted == {"plain": 1}
     # on the spot node for 4, 2 and 1 of 10 s
     assert done.interruptions == pytest.approx(0.1 * 7 / 10)
+    # of 15 in 10 s, had only pods that are there for all of it been on it: 0.6 plain, 0.1 critical
+    assert done.expected == pytest.approx({"plain": 9.0, "critical": 1.5})
     assert done.critical_on_spot == 1
     assert done.waits == [1.0, 1.0, 2.0, 8.0]
     assert done.zone_kept == 0.5

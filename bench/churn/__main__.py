@@ -23,6 +23,7 @@ _HEAD = [
     "",
     "dollars / bound",
     *(f"{kind} interrupted" for kind in _KINDS),
+    "expected",
     "critical on spot",
     "wait p50, p99",
     "zone kept",
@@ -92,12 +93,13 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _row(name: str, accounts: Sequence[Account], bounds: Sequence[float]) -> list[str]:
-    """Each figure by seed."""
+    """Each figure by seed, but expected interruptions: by kind, of all seeds."""
     ratios = [each.dollars / bound for each, bound in zip(accounts, bounds, strict=True)]
     return [
         name,
         ", ".join(f"{ratio:.2f}" for ratio in ratios),
         *(", ".join(str(each.interrupted.get(kind, 0)) for each in accounts) for kind in _KINDS),
+        ", ".join(f"{sum(each.expected.get(kind, 0.0) for each in accounts):.0f}" for kind in _KINDS),
         ", ".join(str(each.critical_on_spot) for each in accounts),
         ", ".join(f"{each.wait(50):.2f} {each.wait(99):.2f}" for each in accounts) + " s",
         ", ".join(f"{each.zone_kept:.0%}" for each in accounts),

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from bench.churn.scenario import Arrival, PricedNode
+from bench.churn.scenario import Arrival, PricedNode, vanishing_speed
 
 
 @dataclass(kw_only=True)
@@ -28,6 +28,7 @@ class Account:
 
     dollars: float  # an hour, of nodes in use, in the mean
     interrupted: Mapping[str, int]  # by kind
+    expected: Mapping[str, float]  # interruptions, by kind: as the nodes' rates, sped up, let expect
     interruptions: float  # a month, as the nodes' rates let expect, in the mean
     critical_on_spot: int  # bindings
     waits: Sequence[float] = field(repr=False)  # seconds from creation to binding
@@ -44,10 +45,15 @@ def account(stays: Sequence[Stay], nodes: Mapping[str, PricedNode], seconds: flo
     bound = [stay for stay in stays if stay.bound is not None]
     preferring = [stay for stay in bound if stay.pod.zone]
     kept = sum(nodes[stay.node].zone == stay.pod.zone for stay in preferring)
+    exposure: dict[str, float] = defaultdict(float)
+    for stay in bound:
+        exposure[stay.pod.kind] += nodes[stay.node].interruption_rate * _length(stay, seconds)
+    speed = vanishing_speed(nodes.values(), seconds)
     return Account(
         dollars=_dollars(bound, nodes, seconds),
         interrupted=Counter(stay.pod.kind for stay in bound if stay.interrupted),
-        interruptions=sum(nodes[s.node].interruption_rate * _length(s, seconds) for s in bound) / seconds,
+        expected={kind: speed * each for kind, each in exposure.items()},
+        interruptions=sum(exposure.values()) / seconds,
         critical_on_spot=sum(stay.pod.critical and nodes[stay.node].spot for stay in bound),
         waits=sorted(stay.bound - stay.created for stay in bound if stay.bound is not None),
         zone_kept=kept / len(preferring) if preferring else 1.0,

@@ -2,7 +2,7 @@
 
 import csv
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -143,9 +143,14 @@ def _times(chance: random.Random, seconds: float) -> Iterator[float]:
         yield at
 
 
+def vanishing_speed(nodes: Iterable[PricedNode], seconds: float) -> float:
+    """Times its rate, how often a node vanishes in a second."""
+    return _VANISHING / (seconds * sum(node.interruption_rate for node in nodes if node.spot))
+
+
 def _vanishings(chance: random.Random, nodes: Sequence[PricedNode], seconds: float) -> Iterator[Vanishing]:
     spots = [node for node in nodes if node.spot and node.interruption_rate > 0]
-    speed = _VANISHING / (seconds * sum(node.interruption_rate for node in spots))
+    speed = vanishing_speed(nodes, seconds)
     drawn = []
     for node in spots:
         at = 2.0

@@ -52,7 +52,7 @@ class Process:
         eventually(listens)
 
     def children(self, module: str) -> list[int]:
-        """Those that run the module: before exec a child is still a copy of its parent, which waits for it."""
+        """Those that run the module: before exec a child is a copy of its parent, which waits for it."""
         tasks = Path(f"/proc/{self._process.pid}/task")
         found = [int(word) for each in tasks.glob("*/children") for word in each.read_text().split()]
         return [child for child in found if module.encode() in Path(f"/proc/{child}/cmdline").read_bytes()]

@@ -67,7 +67,7 @@ class SolverProcess:
         return self._connection
 
     def kill(self) -> None:
-        """For good, from another thread than that which waits for an answer, and learns that there is none."""
+        """For good, from another thread than that which waits for an answer, and learns of it."""
         self._killed = True  # first: one that is just being started has no process to kill yet
         if self._process is not None:
             self._process.kill()
