@@ -41,13 +41,14 @@ def _presets(name: str, **kinds: bool) -> tuple[Way, ...]:
     )
 
 
-# For whom dollars come first: room has its price, that of durable nodes most, the size of a node to be opened
-# counts for half, and pods wait for each other for longer.
+# For whom dollars come first: room has its price, that of durable nodes most, a node to be opened counts in
+# full, half of it whatever its size, and pods wait for each other for longer.
 _DOLLARS_FIRST = {
     "rent": 4,
     "durableRent": 1,
+    "opening": 1,
     "openingAtMedian": 0.5,
-    "batch": {"pauseSeconds": 0.2, "waitSeconds": 0.3},
+    "batch": {"pauseSeconds": 0.2, "waitSeconds": 0.3, "burstSeconds": 1},
 }
 
 

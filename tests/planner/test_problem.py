@@ -31,6 +31,16 @@ def test_half_of_what_opening_a_node_counts_for_is_the_median_nodes_price() -> N
     assert nothing[1] - opened[1] == pytest.approx(5.5 + float(problem.classes[0].cost[2]))
 
 
+def test_opening_a_node_that_others_will_share_counts_for_a_part_of_its_price() -> None:
+    problem = batch_of(
+        filled([node("a").price(1), node("b").price(4)], [pod("new")]), Rent(opening=0.5)
+    ).problem
+    np.testing.assert_allclose(problem.opening, [0.5, 2])
+    assert money(problem, {(0, 1): 1}) == 4  # bills have real prices
+    nothing, opened = value(problem, {}), value(problem, {(0, 1): 1})
+    assert nothing[1] - opened[1] == pytest.approx(2 + float(problem.classes[0].cost[1]))
+
+
 def test_value_is_the_worth_of_the_pods_then_the_cost() -> None:
     problem = batch_of(filled([node("a").price(1), node("b").price(2)], [pod("x"), pod("y")])).problem
     assert problem.pods == 2

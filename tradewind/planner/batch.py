@@ -140,7 +140,7 @@ def _problem(
     mask[:] = False
     mask[used] = True
     price = prices(nodes)
-    opened = opening(price, rent).copy()
+    opened = opening(price, rent)
     opened[left] += price[left]  # and what its moves were made for is lost
     classes = pod_classes(groups, nodes, price, rent=rent)
     others = other_accounts(groups)

@@ -43,7 +43,7 @@ _EMPTIEST = ResourceFit(formula="literal")
 
 # A plan counts the price of nodes that it opens on top of the rent, so that price outweighs stability more
 # than it does in the scores: with this, pods are interrupted no more often than with scores alone.
-_STABILITY = 1.25
+_STABILITY = 1.3
 
 _HIGH = WorkloadPriority().high
 

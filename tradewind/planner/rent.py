@@ -8,7 +8,8 @@ class Rent(NamedTuple):
 
     room: float = 0.0  # on every node
     durable: float = 0.0  # on durable nodes, beside that, from pods that are not of high priority
-    at_median: float = 0.0  # the part of the price of a node to be opened that is the median node's
+    opening: float = 1.0  # what opening a node counts for
+    at_median: float = 0.0  # the part of that which is the median node's price instead of its own
 
 
 NO_RENT = Rent()  # no more pods are to come

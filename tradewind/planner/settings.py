@@ -225,6 +225,12 @@ class PlannerSettings(_Settings):
         le=100,
         description="the same beside it for durable nodes, from pods that are not of high priority",
     )
+    opening: float = Field(
+        default=0.5,
+        gt=0,
+        le=1,
+        description="of a node that later pods will share, in shares of its price",
+    )
     opening_at_median: float = Field(
         default=0.0,
         ge=0,
@@ -238,7 +244,7 @@ class PlannerSettings(_Settings):
 
     @property
     def rents(self) -> Rent:
-        return Rent(self.rent, self.durable_rent, self.opening_at_median)
+        return Rent(self.rent, self.durable_rent, self.opening, self.opening_at_median)
 
     @field_validator("pools")
     @classmethod

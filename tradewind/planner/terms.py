@@ -182,11 +182,11 @@ def prices(nodes: Nodes) -> Floats:
 def opening(price: Floats, rent: Rent) -> Floats:
     """(N,) dollars an hour that opening each node counts for.
 
-    Pods to come will use what a batch leaves free there, so the size of a node says less against it.
+    Pods to come will use what a batch leaves free there, so a node and its size say less against it.
     """
     if not (rent.at_median and price.size):
-        return price
-    return price + rent.at_median * (float(np.median(price)) - price)
+        return rent.opening * price
+    return rent.opening * (price + rent.at_median * (float(np.median(price)) - price))
 
 
 def worth(classes: Sequence[PodClass]) -> tuple[float, ...]:
