@@ -126,10 +126,10 @@ class SolverProcess:
             return None
 
 
-def serve(connection: Connection, answer: Callable[[Any], None], niceness: int = _NICENESS) -> None:
+def serve(connection: Connection, answer: Callable[[Any], None]) -> None:
     """In the process itself: each request is answered by as many messages as `answer` sends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when it ends
-    os.nice(niceness)
+    os.nice(_NICENESS)
     connection.send(_LOADED)
     while True:
         try:

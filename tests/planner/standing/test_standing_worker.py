@@ -45,13 +45,6 @@ def test_the_process_follows_the_cluster(worker: StandingWorker) -> None:
     assert worker.pid == pid
 
 
-def test_the_process_yields_to_plans_that_pods_wait_for(worker: StandingWorker) -> None:
-    _solved(worker, _cluster())
-    assert worker.pid is not None
-    own = os.getpriority(os.PRIO_PROCESS, 0)
-    assert os.getpriority(os.PRIO_PROCESS, worker.pid) == min(own + 15, 19)
-
-
 def test_the_process_knows_what_is_owed(worker: StandingWorker) -> None:
     """One pod of a core is there, six are wanted: more than a node of four cores."""
     one = pod("p").requests(cpu="1").on("b").owner("ReplicaSet", "web", "uid-web")

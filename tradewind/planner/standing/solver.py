@@ -13,8 +13,6 @@ from tradewind.planner.standing.standing import Solved, StandingPlan
 # A fifth of it is for 12,500 nodes and 50,000 pods.
 # Without memory a solve fails, and another process begins.
 MAX_BYTES = 2**30
-# No pod waits for it: plans that pods do wait for, and whatever else is on the node, go first.
-_NICENESS = 15
 
 
 class Solver:
@@ -44,4 +42,4 @@ if __name__ == "__main__":
     resource.setrlimit(resource.RLIMIT_DATA, (MAX_BYTES, MAX_BYTES))
     parent = Connection(int(sys.argv[1]))
     solver = Solver()
-    solver_process.serve(parent, lambda request: parent.send(solver.solve(*request)), _NICENESS)
+    solver_process.serve(parent, lambda request: parent.send(solver.solve(*request)))
