@@ -3,6 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
+from tradewind.planner.rent import Rent
 from tradewind.planner.settings import BatchSettings, PlannerSettings, PoolTemplate
 
 _POOL = {"name": "large", "resources": {"cpu": 16}, "price": 3}
@@ -12,6 +13,13 @@ def test_keys_of_the_version_before_are_read() -> None:
     batch = BatchSettings.model_validate({"events": 7, "mostPods": 70})
     assert (batch.pods, batch.max_pods) == (7, 70)
     assert PoolTemplate.model_validate({**_POOL, "most": 3}).max_nodes == 3
+
+
+def test_what_room_and_opening_cost() -> None:
+    keys = {"rent": 3, "durableRent": 1, "opening": 0.7, "openingAtMedian": 0.2}
+    found = PlannerSettings.model_validate(keys).rents
+    assert found == Rent(room=3, durable=1, opening=0.7, at_median=0.2)
+    assert PlannerSettings().rents == Rent(room=2, durable=0, opening=0.5, at_median=0)
 
 
 def test_keys_of_this_version() -> None:

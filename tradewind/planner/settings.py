@@ -244,7 +244,12 @@ class PlannerSettings(_Settings):
 
     @property
     def rents(self) -> Rent:
-        return Rent(self.rent, self.durable_rent, self.opening, self.opening_at_median)
+        return Rent(
+            room=self.rent,
+            durable=self.durable_rent,
+            opening=self.opening,
+            at_median=self.opening_at_median,
+        )
 
     @field_validator("pools")
     @classmethod
