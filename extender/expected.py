@@ -55,7 +55,8 @@ class Expected:
     def counted(self, pod: Pod, nodes: Nodes) -> Nodes:
         """As the pod is to see them: with all others on the nodes where they are expected.
 
-        Neither they nor the pod itself are among those to come.
+        Neither they nor the pod itself are among those to come. If the watch has not brought one of them yet,
+        they have only begun to come, and how many will is not known.
         """
         self._settle(nodes.cluster.roster)
         own = str(pod)
@@ -66,7 +67,8 @@ class Expected:
         to_come = Counter(nodes.cluster.to_come)
         for each in (pod, *others):
             to_come.subtract(each.requests)
-        return replace(nodes, cluster=replace(nodes.cluster, to_come=+to_come))
+        known = +to_come if min(to_come.values()) >= 0 else None
+        return replace(nodes, cluster=replace(nodes.cluster, to_come=known))
 
     def _settle(self, roster: Roster) -> None:
         """Forget whom the watch has brought, and who took too long."""

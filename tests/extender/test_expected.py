@@ -114,10 +114,27 @@ def test_the_newest_are_kept(expected: Expected, metrics: ExtenderMetrics) -> No
 
 
 def test_who_is_expected_is_no_longer_to_come(expected: Expected) -> None:
-    """Four cores wait, of which the pod itself has one, and one that is on its way two."""
+    """Of three pods that wait with four cores, the pod itself has one, and one that is on its way two."""
     waiting = [pod("other").requests(cpu="1"), pod("x").requests(cpu="2"), pod("y").requests(cpu="1")]
     nodes = cluster_of(_NODES, waiting).nodes
-    quiet = replace(nodes, cluster=replace(nodes.cluster, to_come={"cpu": 4000}))
+    quiet = replace(nodes, cluster=replace(nodes.cluster, to_come={"cpu": 4000, "pods": 3}))
     expected.expect(waiting[1].build(), "b")
-    assert expected.counted(waiting[0].build(), quiet).cluster.to_come == {"cpu": 1000}
+    assert expected.counted(waiting[0].build(), quiet).cluster.to_come == {"cpu": 1000, "pods": 1}
     assert expected.counted(waiting[0].build(), nodes).cluster.to_come is None  # they have just come
+
+
+@pytest.mark.parametrize(
+    ("to_come", "known"),
+    [
+        pytest.param({"cpu": 3000, "pods": 2}, {}, id="the two are all"),
+        pytest.param({}, None, id="nobody waited, and now one asks"),
+        pytest.param({"cpu": 9000, "pods": 1}, None, id="one waits that is neither of the two"),
+    ],
+)
+def test_whom_the_watch_has_not_brought_is_not_the_last(
+    expected: Expected, to_come: dict[str, int], known: dict[str, int] | None
+) -> None:
+    nodes = cluster_of(_NODES).nodes
+    quiet = replace(nodes, cluster=replace(nodes.cluster, to_come=to_come))
+    expected.expect(pod("x").requests(cpu="2").build(), "b")
+    assert expected.counted(pod("new").requests(cpu="1").build(), quiet).cluster.to_come == known
