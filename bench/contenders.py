@@ -90,6 +90,8 @@ def _planned(plane: ControlPlane, *, guided: bool | None = None) -> Iterator[Ext
         planner = Planner(workspace, plane.kubeconfig, lease_seconds=15.0, settings=settings)
         planner.wait_leading()
         if guided:
+            # One of a run before may be followed already, while the solvers are still to be loaded.
+            planner.wait_metric("tradewind_standing_duration_seconds_count", 1)
             service.wait_metric("tradewind_guide_followed", 1)
         try:
             yield replace(_extender(service), planner=planner.process)

@@ -278,6 +278,25 @@ def test_a_burst_is_not_over_while_its_pods_are_being_placed(leader: _Leader) ->
     assert leader.solves_after(0.5) == 1
 
 
+@pytest.mark.parametrize(
+    ("waiting", "solves"),
+    [
+        pytest.param(59, 0, id="an eighth of the pods, by four a second placed within 15 s"),
+        pytest.param(61, 1, id="not within 15 s"),
+        pytest.param(40, 1, id="less than a tenth"),
+    ],
+)
+def test_a_burst_is_not_over_while_the_rest_of_it_will_soon_be_placed(
+    leader: _Leader, waiting: int, solves: int
+) -> None:
+    leader.fill("ab", 400)
+    _arrive(leader, 0, waiting + 4)
+    leader.solves_after(0)
+    leader.solves_after(14)
+    _arrive(leader, 0, 4, on="a")
+    assert leader.solves_after(1) == solves
+
+
 def test_pods_that_stay_without_a_node_are_no_burst(leader: _Leader) -> None:
     leader.fill("ab", 20)
     leader.solves_after(0)

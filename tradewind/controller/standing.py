@@ -22,8 +22,9 @@ _MANY = 0.1
 # Between two solves, however much changes: of the seconds of the settings, and of what a solve takes.
 _LEAST_SHARE = 0.2
 _REST_FACTOR = 4.0
-# Of the pods: so many that come or are placed in a second are a burst. Its end is waited for, as a plan made
-# meanwhile has no use for the nodes that the rest will need; for so many times the seconds at most.
+# Of the pods: so many that come or are placed in a second are a burst, and so many that wait if they will be
+# placed before the next solve. Its end is waited for, as a plan made meanwhile has no use for the nodes that
+# the rest will need, and takes the processor from who places it; for so many times the seconds at most.
 _BURST = 0.1
 _BURST_SHARE = 2.0
 
@@ -102,7 +103,7 @@ class Standing:
         return _Seen(supply, self._settings.version, sum(self._cache.work()))
 
     def _due(self, settings: StandingSettings, seen: _Seen) -> bool:
-        passed, burst = time.monotonic() - self._started, self._in_burst()
+        passed, burst = time.monotonic() - self._started, self._in_burst(settings.seconds)
         if self._seen is None or (passed >= settings.seconds and not burst):
             return True
         if burst:
@@ -112,15 +113,18 @@ class Standing:
         changed = seen.supply is not self._seen.supply or seen.settings != self._seen.settings
         return changed or seen.work - self._seen.work >= max(_MANY * self._cache.counts()["pods"], 1)
 
-    def _in_burst(self) -> bool:
-        """Whether many came since the last look, or were placed."""
+    def _in_burst(self, seconds: float) -> bool:
+        """Whether many came since the last look, or were placed, or wait to be within these seconds."""
         before = self._looked
         now = self._looked = _Look(time.monotonic(), self._cache.work().arrivals, self._cache.waiting_count())
         if before is None:
             return False
         came = now.arrivals - before.arrivals
         placed = before.waiting + came - now.waiting
-        return max(came, placed) > _BURST * self._cache.counts()["pods"] * (now.at - before.at)
+        many, passed = _BURST * self._cache.counts()["pods"], now.at - before.at
+        if max(came, placed) > many * passed:
+            return True
+        return now.waiting > many and placed * seconds > now.waiting * passed
 
     def _solve(self, seconds: float) -> Solved | None:
         snapshot, pods = self._cache.state()
