@@ -286,15 +286,25 @@ def test_a_burst_is_not_over_while_its_pods_are_being_placed(leader: _Leader) ->
         pytest.param(40, 1, id="less than a tenth"),
     ],
 )
-def test_a_burst_is_not_over_while_the_rest_of_it_will_soon_be_placed(
-    leader: _Leader, waiting: int, solves: int
-) -> None:
+def test_pods_that_wait_to_be_placed_soon_are_a_burst(leader: _Leader, waiting: int, solves: int) -> None:
     leader.fill("ab", 400)
     _arrive(leader, 0, waiting + 4)
     leader.solves_after(0)
     leader.solves_after(14)
     _arrive(leader, 0, 4, on="a")
     assert leader.solves_after(1) == solves
+
+
+def test_the_rest_of_a_burst_is_waited_for_until_a_hundredth_of_the_pods_is_left(leader: _Leader) -> None:
+    leader.fill("ab", 400)
+    _arrive(leader, 0, 64)
+    leader.solves_after(0)
+    leader.solves_after(12)
+    solves = []
+    for first in range(0, 64, 10):
+        _arrive(leader, first, min(10, 64 - first), on="a")
+        solves.append((leader.cache.waiting_count(), leader.solves_after(1)))
+    assert solves == [(54, 0), (44, 0), (34, 0), (24, 0), (14, 0), (4, 1), (0, 0)]
 
 
 def test_pods_that_stay_without_a_node_are_no_burst(leader: _Leader) -> None:

@@ -23,9 +23,10 @@ _MANY = 0.1
 _LEAST_SHARE = 0.2
 _REST_FACTOR = 4.0
 # Of the pods: so many that come or are placed in a second are a burst, and so many that wait if they will be
-# placed before the next solve. Its end is waited for, as a plan made meanwhile has no use for the nodes that
-# the rest will need, and takes the processor from who places it; for so many times the seconds at most.
-_BURST = 0.1
+# placed before the next solve, until few are left. Its end is waited for, as a plan made meanwhile has no use
+# for the nodes that the rest will need, and takes the processor from who places it; for so many times the
+# seconds at most.
+_BURST, _REST_OF_BURST = 0.1, 0.01
 _BURST_SHARE = 2.0
 
 _log = logging.getLogger(__name__)
@@ -43,6 +44,7 @@ class _Look(NamedTuple):
     at: float  # of time.monotonic
     arrivals: int  # of pods, by then
     waiting: int  # pods
+    burst: bool = False
 
 
 class Standing:
@@ -116,15 +118,20 @@ class Standing:
     def _in_burst(self, seconds: float) -> bool:
         """Whether many came since the last look, or were placed, or wait to be within these seconds."""
         before = self._looked
-        now = self._looked = _Look(time.monotonic(), self._cache.work().arrivals, self._cache.waiting_count())
-        if before is None:
-            return False
-        came = now.arrivals - before.arrivals
+        now = _Look(time.monotonic(), self._cache.work().arrivals, self._cache.waiting_count())
+        if before is not None:
+            now = now._replace(burst=self._many(before, now, seconds))
+        self._looked = now
+        return now.burst
+
+    def _many(self, before: _Look, now: _Look, seconds: float) -> bool:
+        came, passed = now.arrivals - before.arrivals, now.at - before.at
         placed = before.waiting + came - now.waiting
-        many, passed = _BURST * self._cache.counts()["pods"], now.at - before.at
-        if max(came, placed) > many * passed:
+        pods = self._cache.counts()["pods"]
+        if max(came, placed) > _BURST * pods * passed:
             return True
-        return now.waiting > many and placed * seconds > now.waiting * passed
+        rest = (_REST_OF_BURST if before.burst else _BURST) * pods
+        return now.waiting > rest and placed * seconds > now.waiting * passed
 
     def _solve(self, seconds: float) -> Solved | None:
         snapshot, pods = self._cache.state()
