@@ -307,6 +307,18 @@ def test_the_rest_of_a_burst_is_waited_for_until_a_hundredth_of_the_pods_is_left
     assert solves == [(54, 0), (44, 0), (34, 0), (24, 0), (14, 0), (4, 1), (0, 0)]
 
 
+def test_a_trickle_behind_a_burst_is_not_the_rest_of_it(leader: _Leader) -> None:
+    leader.fill("ab", 400)
+    leader.solves_after(0)
+    leader.solves_after(13)
+    _arrive(leader, 0, 60)
+    _arrive(leader, 0, 60, on="a")
+    assert leader.solves_after(1) == 0  # many at once, and all are placed
+    _arrive(leader, 60, 21)
+    _arrive(leader, 60, 12, on="a")
+    assert leader.solves_after(1) == 1
+
+
 def test_pods_that_stay_without_a_node_are_no_burst(leader: _Leader) -> None:
     leader.fill("ab", 20)
     leader.solves_after(0)

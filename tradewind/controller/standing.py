@@ -26,7 +26,7 @@ _REST_FACTOR = 4.0
 # placed before the next solve, until few are left. Its end is waited for, as a plan made meanwhile has no use
 # for the nodes that the rest will need, and takes the processor from who places it; for so many times the
 # seconds at most.
-_BURST, _REST_OF_BURST = 0.1, 0.01
+_BURST, _REST_OF_BACKLOG = 0.1, 0.01
 _BURST_SHARE = 2.0
 
 _log = logging.getLogger(__name__)
@@ -44,7 +44,7 @@ class _Look(NamedTuple):
     at: float  # of time.monotonic
     arrivals: int  # of pods, by then
     waiting: int  # pods
-    burst: bool = False
+    backlog: bool = False  # of pods that will soon be placed
 
 
 class Standing:
@@ -119,19 +119,16 @@ class Standing:
         """Whether many came since the last look, or were placed, or wait to be within these seconds."""
         before = self._looked
         now = _Look(time.monotonic(), self._cache.work().arrivals, self._cache.waiting_count())
-        if before is not None:
-            now = now._replace(burst=self._many(before, now, seconds))
-        self._looked = now
-        return now.burst
-
-    def _many(self, before: _Look, now: _Look, seconds: float) -> bool:
+        if before is None:
+            self._looked = now
+            return False
         came, passed = now.arrivals - before.arrivals, now.at - before.at
         placed = before.waiting + came - now.waiting
         pods = self._cache.counts()["pods"]
-        if max(came, placed) > _BURST * pods * passed:
-            return True
-        rest = (_REST_OF_BURST if before.burst else _BURST) * pods
-        return now.waiting > rest and placed * seconds > now.waiting * passed
+        few = (_REST_OF_BACKLOG if before.backlog else _BURST) * pods
+        backlog = now.waiting > few and placed * seconds > now.waiting * passed
+        self._looked = now._replace(backlog=backlog)
+        return backlog or max(came, placed) > _BURST * pods * passed
 
     def _solve(self, seconds: float) -> Solved | None:
         snapshot, pods = self._cache.state()
