@@ -160,3 +160,41 @@ def test_index_is_made_anew_when_most_of_what_it_knows_is_gone() -> None:
     kept = _WEB.on("a").build()
     pods.add(kept)
     assert set(pods.freeze().group_index.candidates((), None)) == {group_of(kept)}
+
+
+@given(st.lists(_drawn, max_size=6), st.lists(st.lists(_drawn, max_size=3), max_size=3), _selectors, _drawn)
+@settings(UNHURRIED)
+def test_an_overlay_finds_what_an_index_of_all_groups_finds(
+    drawn: list[PodBuilder],
+    added: list[list[PodBuilder]],
+    selector: tuple[Requirement, ...],
+    waiting: PodBuilder,
+) -> None:
+    overlay = GroupIndex({group_of(each.build()) for each in drawn})
+    for more in added:
+        overlay = overlay.with_groups(
+            {group for each in more if (group := group_of(each.build())) not in overlay}
+        )
+    groups = {group_of(each.build()) for each in (*drawn, *(one for more in added for one in more))}
+    whole, labels = GroupIndex(groups), waiting.build().labels
+    for namespaces in (None, frozenset({"shop"})):
+        found = overlay.candidates(selector, namespaces)
+        term = PodTerm("zone", selector, namespaces or frozenset(), () if namespaces is None else None)
+        matching = {each for each in groups if term.matches(each.namespace, dict(each.labels), {})}
+        assert len(found) == len(set(found))
+        assert matching <= set(found) <= groups
+    assert {(term, each) for term, having in overlay.repelling(labels) for each in having} == {
+        (term, each) for term, having in whole.repelling(labels) for each in having
+    }
+    assert set(overlay.of_workload("")) == set(whole.of_workload(""))
+
+
+def test_an_overlay_costs_its_own_pods_however_many_groups_there_are() -> None:
+    placed = PlacedPods()
+    for number in range(1_000):
+        placed.add(_WEB.label("n", str(number)).on("a").build())
+    overlay = placed.freeze()
+    for number in range(3):
+        overlay = overlay.changed([_WEB.label("new", str(number)).on("b").build()], 1)
+    assert len(overlay.group_index._known) == 3
+    assert len(overlay.group_index.candidates((), None)) == 1_003

@@ -22,13 +22,15 @@ class PodGroup(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
 
 
 class GroupIndex:
-    """Spares a rule the look at every group of the cluster, of which there may be tens of thousands.
+    """Finds groups without a scan of all of them, of which there may be tens of thousands.
 
-    An index only grows, so that snapshots share it with the writer and with each other. Whoever asks it looks
-    up in its own snapshot which of the groups are there.
+    An index only grows, so that snapshots share it with the writer and with each other. A caller looks up in
+    its own snapshot which of the groups are there. An index with a `base` holds the groups that the base
+    lacks: an overlay of a few pods costs as much as these pods.
     """
 
-    def __init__(self, groups: Iterable[PodGroup] = ()) -> None:
+    def __init__(self, groups: Iterable[PodGroup] = (), base: "GroupIndex | None" = None) -> None:
+        self._base = base
         self._known: dict[PodGroup, None] = {}
         self._by_namespace: dict[str, list[PodGroup]] = {}
         self._by_workload: dict[str, list[PodGroup]] = {}
@@ -50,7 +52,13 @@ class GroupIndex:
                 self._repelling.setdefault(key, {}).setdefault(term, []).append(group)
 
     def __contains__(self, group: PodGroup) -> bool:
-        return group in self._known
+        return group in self._known or (self._base is not None and group in self._base)
+
+    def with_groups(self, groups: Iterable[PodGroup]) -> "GroupIndex":
+        """An index that knows these groups too; one level above the index that only grows, never more."""
+        if self._base is None:
+            return GroupIndex(groups, base=self)
+        return GroupIndex([*self._known, *groups], base=self._base)
 
     def worn_out(self, in_use: int) -> bool:
         """Whether most groups that it knows are gone."""
@@ -67,17 +75,19 @@ class GroupIndex:
         ]
         if namespaces is not None:
             narrowed.append([self._by_namespace.get(namespace, ()) for namespace in namespaces])
-        if not narrowed:
-            return tuple(self._known)
-        fewest = min(narrowed, key=lambda lists: sum(map(len, lists)))
-        return [group for groups in fewest for group in groups]
+        fewest = min(narrowed, key=lambda lists: sum(map(len, lists)), default=[tuple(self._known)])
+        below = self._base.candidates(selector, namespaces) if self._base is not None else ()
+        return [*below, *(group for groups in fewest for group in groups)]
 
     def of_workload(self, workload: str) -> Sequence[PodGroup]:
         """All groups of the pods of this workload, and some of which there are no pods any more."""
-        return self._by_workload.get(workload, ())
+        own = self._by_workload.get(workload, ())
+        return own if self._base is None else [*self._base.of_workload(workload), *own]
 
     def repelling(self, labels: Mapping[str, str]) -> Iterator[tuple[PodTerm, Sequence[PodGroup]]]:
         """Anti-affinity terms that can match a pod of these labels, with the groups that have them."""
+        if self._base is not None:
+            yield from self._base.repelling(labels)
         for key in (*labels.items(), None):
             # As a copy: the writer may add to it meanwhile.
             yield from tuple(self._repelling.get(key, {}).items())

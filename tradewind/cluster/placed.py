@@ -34,7 +34,7 @@ class Placed(NamedTuple):
             if group not in self.group_index:
                 new.append(group)
         # Only its writer may add to an index.
-        index = GroupIndex([*self.groups, *new]) if new else self.group_index
+        index = self.group_index.with_groups(new) if new else self.group_index
         return Placed(groups.freeze(), ports.freeze(), index)
 
 
