@@ -43,6 +43,8 @@ def test_pod_that_fits_nowhere_waits_with_our_reason_until_a_node_comes(
     """kube-scheduler asks an extender only about nodes that its own plugins left over: so its check of the
     resources is off here, and ours decides.
     """
+    tradewind.configure({"recheck": True})
+    tradewind.wait_metric("tradewind_config_reloads_total", 1, result="taken")
     ours = scheduler.profile(without={"filter": ["NodeResourcesFit"]})
     entry = scheduler.extender(tradewind.url, ignorable=True)
     start_scheduler(scheduler.configuration(profiles=[ours], extenders=[entry]))

@@ -92,7 +92,7 @@ def test_reasons_of_rules_that_kube_scheduler_has_too(
     api: Api, serve: Serve, add_nodes: AddNodes, namespace: str, *, wanted: dict[str, Any], reason: str
 ) -> None:
     """kube-scheduler's own check is off here: otherwise it would never ask us about these nodes."""
-    serve({}, without="InterPodAffinity")
+    serve({"recheck": True}, without="InterPodAffinity")
     add_nodes(objects.node("a"))
     api.create(objects.pod("resident", namespace, labels={"app": "present"}, nodeName="a"))
     api.create(objects.pod("odd", namespace, **wanted))

@@ -1,5 +1,6 @@
 """The HTTP surface: two small applications, one for kube-scheduler and one for probes and people."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
@@ -8,6 +9,7 @@ from pydantic import BaseModel
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
+from extender.uploads import READ_SECONDS, Uploads
 from extender.verb import Answer
 from extender.verbs import Verbs
 from tradewind.cluster.cache import Cache
@@ -43,6 +45,7 @@ class App(FastAPI):
             redoc_url=None,
         )
         self.posts: dict[str, Endpoint] = {}
+        self.uploads = Uploads()
         add_docs(self, self.posts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -51,10 +54,19 @@ class App(FastAPI):
 
 
 def add_verbs(app: App, verbs: Verbs, max_body_bytes: int) -> None:
+    app.uploads.allow(max_body_bytes)
     for verb in (verbs.filter, verbs.prioritize, verbs.preempt):
-        app.posts[f"/{verb.name}"] = Endpoint(verb, max_body_bytes, verb.at_once)
+        app.posts[f"/{verb.name}"] = Endpoint(verb, max_body_bytes, app.uploads, verb.at_once)
     if verbs.bind is not None:
-        app.posts["/bind"] = Endpoint(verbs.bind, max_body_bytes)
+        app.posts["/bind"] = Endpoint(verbs.bind, max_body_bytes, app.uploads)
+
+
+class _RefusedError(Exception):
+    """A body that is not read to its end."""
+
+    def __init__(self, status: int, why: str) -> None:
+        super().__init__(why)
+        self.status = status
 
 
 @dataclass(frozen=True)
@@ -63,41 +75,55 @@ class Endpoint:
 
     answer: Callable[[bytes], Awaitable[Answer]]
     max_body_bytes: int
+    uploads: Uploads
     at_once: Callable[[bytes], Answer] | None = None  # the same without waiting, if it can be had
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            body = await _read(scope, receive, self.max_body_bytes)
+            body = await self._read(scope, receive)
         except ClientDisconnect:
             return
-        if body is None:
-            refusal = Response(f"the body is larger than {self.max_body_bytes} bytes\n", 413)
-            await refusal(scope, receive, send)
+        except _RefusedError as refused:
+            await Response(f"{refused}\n", refused.status)(scope, receive, send)
             return
         answered = await self.answer(body)
         headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(answered.body))]
         await send({"type": "http.response.start", "status": answered.status, "headers": headers})
         await send({"type": "http.response.body", "body": answered.body})
 
+    async def _read(self, scope: Scope, receive: Receive) -> bytes:
+        """Raise _RefusedError as soon as the body is known to be too large or too slow."""
+        length: bytes = dict(scope["headers"]).get(b"content-length", b"0")
+        if length.isdigit() and int(length) > self.max_body_bytes:
+            raise self._too_large()
+        chunks: list[bytes] = []
+        size, more = 0, True
+        try:
+            async with asyncio.timeout(READ_SECONDS):
+                while more:
+                    chunk, more = await _chunk(receive)
+                    if not self.uploads.take(len(chunk)):
+                        raise _RefusedError(503, "too many unfinished requests; retry in a few seconds")
+                    size += len(chunk)
+                    chunks.append(chunk)
+                    if size > self.max_body_bytes:
+                        raise self._too_large()
+        except TimeoutError as late:
+            raise _RefusedError(408, f"the body was not complete after {READ_SECONDS:g} s") from late
+        finally:
+            self.uploads.release(size)
+        return b"".join(chunks)
 
-async def _read(scope: Scope, receive: Receive, limit: int) -> bytes | None:
-    """The body, or None as soon as it is known to be too large."""
-    length: bytes = dict(scope["headers"]).get(b"content-length", b"0")
-    if length.isdigit() and int(length) > limit:
-        return None
-    chunks: list[bytes] = []
-    size = 0
-    more = True
-    while more:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise ClientDisconnect
-        chunks.append(message.get("body", b""))
-        size += len(chunks[-1])
-        if size > limit:
-            return None
-        more = message.get("more_body", False)
-    return b"".join(chunks)
+    def _too_large(self) -> _RefusedError:
+        return _RefusedError(413, f"the body is larger than {self.max_body_bytes} bytes")
+
+
+async def _chunk(receive: Receive) -> tuple[bytes, bool]:
+    """The next bytes, and whether there are more."""
+    message = await receive()
+    if message["type"] == "http.disconnect":
+        raise ClientDisconnect
+    return message.get("body", b""), message.get("more_body", False)
 
 
 def add_explain(

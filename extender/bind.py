@@ -8,8 +8,9 @@ attempt. Only one instance can know what was just counted: more than one Tradewi
 
 import asyncio
 import logging
-import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 import numpy as np
 from cachetools import TTLCache
@@ -19,14 +20,17 @@ from extender.protocol import BindRequest
 from scoring.policy import Policy
 from tradewind.cluster.cache import Cache
 from tradewind.cluster.objects import Pod, read_pod
-from tradewind.cluster.snapshot import Snapshot
 from tradewind.errors import ApiError, NotFoundError, UnreadableObjectError
 from tradewind.kube.client import Client
 
-# When the answer to a binding is lost, the watch tells within this time whether it took place.
-_DOUBT_SECONDS = 30.0
+# The watch tells within this time whether a binding took place whose answer is lost.
+_ASSUMED_SECONDS = 30.0
 # A refused pod is back within seconds; kube-scheduler's longest back-off is 10 s.
 _REFUSAL_SECONDS = 30.0
+# Bindings under way at once; threads of their own, so that slow ones keep nothing else waiting.
+_MAX_BINDINGS = 16
+
+Result = TypeVar("Result")
 
 _log = logging.getLogger(__name__)
 
@@ -39,12 +43,16 @@ class Binder:
         self._client = client
         self._policy_of = policy_of
         self._metrics = metrics
+        self._threads = ThreadPoolExecutor(_MAX_BINDINGS, "bind")
         self._refused: TTLCache[str, frozenset[str]] = TTLCache(10_000, ttl=_REFUSAL_SECONDS)
 
-    def take_refused(self, uid: str) -> frozenset[str]:
-        """The nodes that refused this pod since the last call."""
-        refused: frozenset[str] = self._refused.pop(uid, frozenset())
+    def refused(self, uid: str) -> frozenset[str]:
+        """The nodes that refused this pod since it was last asked about."""
+        refused: frozenset[str] = self._refused.get(uid, frozenset())
         return refused
+
+    def forget_refusals(self, uid: str) -> None:
+        self._refused.pop(uid, None)
 
     async def bind(self, request: BindRequest, *, checked: bool = True) -> str:
         """Bind, and return what went wrong, or nothing; again for the same node is no error.
@@ -53,35 +61,32 @@ class Binder:
         """
         reason = await self._assume(request, checked=checked)
         if reason:
-            self._refused[request.uid] = self._refused.get(request.uid, frozenset()) | {request.node_name}
+            self._refused[request.uid] = self.refused(request.uid) | {request.node_name}
             self._metrics.bindings.labels("refused").inc()
             return f"Tradewind refuses node {request.node_name}: {reason}"
-        error = await asyncio.to_thread(self._bind, request)
+        error = await self._in_thread(self._bind, request)
         self._metrics.bindings.labels("failed" if error else "bound").inc()
         return error
 
     async def _assume(self, request: BindRequest, *, checked: bool) -> str:
         """Count the pod as placed; return the reason if a rule of ours is against it."""
         known = self._cache.pods([request.uid])
-        pod = known[0] if known else await asyncio.to_thread(self._fetch, request)
-        if pod is None or pod.node_name == request.node_name:
-            return ""  # nothing to check, or it is counted there already
-        reasons: list[str] = []
+        pod = known[0] if known else await self._in_thread(self._fetch, request)
+        if pod is None or pod.node_name:
+            return ""  # nothing to check, or it is counted already
+        reason = self._objections(pod, request.node_name) if checked else ""
+        if not reason:
+            self._cache.assumed.assume(pod, request.node_name, _ASSUMED_SECONDS, hard=True)
+        return reason
 
-        def accept(snapshot: Snapshot) -> bool:
-            if checked:
-                reasons.extend(self._objections(pod, request.node_name, snapshot))
-            return not reasons
-
-        self._cache.assume(pod, request.node_name, accept)
-        return "; ".join(reasons)
-
-    def _objections(self, pod: Pod, node_name: str, snapshot: Snapshot) -> list[str]:
+    def _objections(self, pod: Pod, node_name: str) -> str:
+        """Asked by one event loop, so nothing comes between this and the counting."""
+        snapshot = self._cache.assumed.overlay(self._cache.snapshot(), pod)
         row = snapshot.row_of.get(node_name)
         if row is None:
-            return []
+            return ""
         verdict = self._policy_of(pod).filter(pod, snapshot.nodes.take(np.array([row])))
-        return [rejection.rule.reason for rejection in verdict.rejections]
+        return "; ".join(rejection.rule.reason for rejection in verdict.rejections)
 
     def _bind(self, request: BindRequest) -> str:
         body = {
@@ -96,35 +101,46 @@ class Binder:
 
     def _after_failure(self, request: BindRequest, error: ApiError) -> str:
         """A repeated binding is refused as a conflict, and an answer may be lost: what does the pod say?"""
-        pod = self._fetch(request)
-        if pod is not None and pod.node_name == request.node_name:
-            return ""
-        if pod is not None:
-            self._cache.forget(request.uid)
-            self._cache.apply_pod(pod)
-        elif isinstance(error, NotFoundError):
-            self._cache.forget(request.uid)
+        try:
+            found = self._get(request)
+        except NotFoundError:
+            found = None
+        except (ApiError, UnreadableObjectError) as doubt:
+            # The watch tells whether it took place. Until then, or until the entry expires, the pod counts.
+            _log.warning("Failed to get pod: pod=%s/%s error=%s", request.namespace, request.name, doubt)
+            return self._failed(request, error)
+        if found is not None and found.node_name:
+            self._cache.assumed.assume(found, found.node_name, _ASSUMED_SECONDS, hard=True)
         else:
-            _forget_later(self._cache, request.uid)
+            self._cache.assumed.forget(request.uid)
+        is_bound = found is not None and found.node_name == request.node_name
+        return "" if is_bound else self._failed(request, error)
+
+    def _failed(self, request: BindRequest, error: ApiError) -> str:
         _log.warning(
-            "binding of %s/%s to %s failed: %s", request.namespace, request.name, request.node_name, error
+            "Failed to bind pod: pod=%s/%s node=%s error=%s",
+            request.namespace,
+            request.name,
+            request.node_name,
+            error,
         )
         return f"binding to node {request.node_name} failed: {error}"
 
     def _fetch(self, request: BindRequest) -> Pod | None:
         try:
-            pod = read_pod(self._client.get(_path(request)))
+            return self._get(request)
         except (ApiError, UnreadableObjectError) as error:
-            _log.warning("reading pod %s/%s failed: %s", request.namespace, request.name, error)
+            _log.warning("Failed to get pod: pod=%s/%s error=%s", request.namespace, request.name, error)
             return None
+
+    def _get(self, request: BindRequest) -> Pod | None:
+        """None where the pod of that name is another one."""
+        pod = read_pod(self._client.get(_path(request)))
         return pod if pod.uid == request.uid else None
+
+    async def _in_thread(self, work: Callable[[BindRequest], Result], request: BindRequest) -> Result:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work, request)
 
 
 def _path(request: BindRequest) -> str:
     return f"/api/v1/namespaces/{request.namespace}/pods/{request.name}"
-
-
-def _forget_later(cache: Cache, uid: str) -> None:
-    timer = threading.Timer(_DOUBT_SECONDS, cache.forget, [uid])
-    timer.daemon = True
-    timer.start()

@@ -16,6 +16,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from extender.app import App
+from extender.uploads import READ_SECONDS, Uploads
 from extender.verb import Answer
 
 _HARMLESS = rb"(?:(?i:host|user-agent|accept|accept-encoding|content-type): [!-~][ -~]*\r\n)*"
@@ -32,10 +33,14 @@ class DirectProtocol(HttpToolsProtocol):
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
-        self._endpoints = config.app.posts if isinstance(config.app, App) else {}
+        app = config.app
+        self._endpoints = app.posts if isinstance(app, App) else {}
+        self._uploads = app.uploads if isinstance(app, App) else Uploads()
         self._parsing = False  # uvicorn has the beginning of a request and not its end
         self._received: list[bytes] = []  # of a plain request
         self._missing = 0  # bytes of it
+        self._held = 0  # bytes of it that count as an upload
+        self._deadline: asyncio.TimerHandle | None = None
         self._at_once: Callable[[bytes], Answer]
         self._body_start = 0
 
@@ -50,6 +55,8 @@ class DirectProtocol(HttpToolsProtocol):
             self._answer(self._at_once)
         elif self._missing < 0:  # the next request is here already
             self._hand_over()
+        else:
+            self._hold(len(data))
 
     def on_message_begin(self) -> None:
         self._parsing = True
@@ -58,6 +65,10 @@ class DirectProtocol(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         self._parsing = False
         super().on_message_complete()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._release()
+        super().connection_lost(exc)
 
     def shutdown(self) -> None:
         """A request of which some is here is still answered: uvicorn sees to that."""
@@ -84,6 +95,7 @@ class DirectProtocol(HttpToolsProtocol):
         return True
 
     def _answer(self, at_once: Callable[[bytes], Answer]) -> None:
+        self._release()
         request = b"".join(self._received)
         try:
             answer = at_once(request[self._body_start :])
@@ -96,6 +108,29 @@ class DirectProtocol(HttpToolsProtocol):
         self.transport.write(b"".join((STATUS_LINE[answer.status], *lines, length, answer.body)))
         self.on_response_complete()
 
+    def _hold(self, size: int) -> None:
+        """Wait for the rest, unless others have left too much unfinished."""
+        if self._deadline is None:
+            self._deadline = self.loop.call_later(READ_SECONDS, self._give_up)
+        if self._uploads.take(size):
+            self._held += size
+        else:
+            self._give_up()
+
+    def _give_up(self) -> None:
+        """kube-scheduler reads a closed connection as a failure of ours, and goes on without us."""
+        self._received, self._missing = [], 0
+        self._release()
+        self.transport.close()
+
+    def _release(self) -> None:
+        self._uploads.release(self._held)
+        self._held = 0
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
     def _hand_over(self) -> None:
+        self._release()
         received, self._received, self._missing = self._received, [], 0
         super().data_received(b"".join(received))

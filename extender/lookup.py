@@ -1,4 +1,4 @@
-"""Finding a request's nodes in the cluster state."""
+"""The nodes of a request in the cluster state, with what other pods were promised."""
 
 import asyncio
 import logging
@@ -10,7 +10,6 @@ import msgspec
 import numpy as np
 from cachetools import TTLCache
 
-from extender.ledger import Ledger, seen
 from extender.metrics import ExtenderMetrics
 from extender.protocol import Request
 from scoring.policy import Verdict
@@ -21,14 +20,12 @@ from tradewind.cluster.table import NodeTable, Rows
 from tradewind.errors import UnreadableObjectError
 from tradewind.planner.moves.reservations import Reservations
 
-# kube-scheduler's watch may be ahead of ours when a node is new. Rejecting the node at once could leave the
-# pod waiting for the next cluster event; so the first request with a new name waits this long for our watch.
-_UNKNOWN_NODE_WAIT_SECONDS = 0.25
+# kube-scheduler's watch may be ahead of ours. The first request with a new node waits for our watch, and so
+# does a pod that conflicts with one whose binding is under way. kube-scheduler waits meanwhile.
+_WAIT_SECONDS = 0.25
+_POLL_SECONDS = 0.01
+# A node that did not come within that time is not waited for again.
 _UNKNOWN_NODE_MEMORY_SECONDS = 60.0
-
-# A binding is under way while kube-scheduler asks about the next pod, and takes milliseconds.
-_BINDING_WAIT_SECONDS = 0.5
-_BINDING_LOOK_SECONDS = 0.01
 
 # Between the filter and the prioritize request of a pod, at most, for one view of the cluster to serve both.
 _VIEW_SECONDS = 0.1
@@ -54,7 +51,7 @@ class Found(NamedTuple):
     unknown: Sequence[int]  # which of the names are not
 
     def kept(self, verdict: Verdict) -> Sequence[int]:
-        """Indices into the names."""
+        """Indices into the names, of known nodes."""
         if not verdict.rejections and not self.unknown:
             return range(self.asked)
         kept: list[int] = self.known[verdict.feasible].tolist()
@@ -67,13 +64,14 @@ class View(NamedTuple):
     request: Request
     found: Found
     nodes: Nodes
+    reserved: Sequence[Pod]  # for others, as pods on the nodes; the nodes count them
+    snapshot: Snapshot
     until: float  # by the monotonic clock
 
 
 class Lookup:
-    def __init__(self, cache: Cache, metrics: ExtenderMetrics, ledger: Ledger) -> None:
+    def __init__(self, cache: Cache, metrics: ExtenderMetrics) -> None:
         self._cache = cache
-        self._ledger = ledger
         self._reservations = Reservations(cache.moving, cache.pods, cache.pods_on)
         self._metrics = metrics
         self._waited: TTLCache[str, None] = TTLCache(4096, ttl=_UNKNOWN_NODE_MEMORY_SECONDS)
@@ -83,18 +81,24 @@ class Lookup:
         """In the newest snapshot; raise WatchBehindError if it is better to wait."""
         snapshot = self._cache.snapshot()
         found = find(request.names, snapshot.nodes.cluster.table)
-        if found.unknown and request.items is not None:
-            snapshot = self._with_sent(request.items, found.unknown)
+        if found.unknown:
+            snapshot = self._with_newer_nodes(request, found.unknown) or snapshot
             found = find(request.names, snapshot.nodes.cluster.table)
         if found.unknown:
             self._check([request.names[index] for index in found.unknown], waited=waited)
-        if self._ledger:
-            snapshot = self._ledger.view(snapshot, request.pod)
-        if self._reservations:
-            snapshot = snapshot.with_pods(self._reservations.against(request.pod))
-        nodes = snapshot.nodes.take(found.rows)
-        self._view = View(request, found, nodes, time.monotonic() + _VIEW_SECONDS)
+        self._view = self.look(request, snapshot, found)
         return self._view
+
+    def look(self, request: Request, snapshot: Snapshot, found: Found) -> View:
+        """As the pod is to see the nodes: with all that others were promised."""
+        assumed, pod = self._cache.assumed, request.pod
+        reserved = [each.pod for each in assumed.promised(snapshot, pod) if each.gang]
+        seen = assumed.overlay(snapshot, pod)
+        if self._reservations:
+            moves = self._reservations.against(pod)
+            seen, reserved = seen.with_pods(moves), [*reserved, *moves]
+        nodes = seen.nodes.take(found.rows)
+        return View(request, found, nodes, reserved, snapshot, time.monotonic() + _VIEW_SECONDS)
 
     def again(self, request: Request, *, waited: bool) -> View:
         """What the same request was answered from a moment ago."""
@@ -104,25 +108,31 @@ class Lookup:
         return view
 
     async def wait(self, behind: WatchBehindError) -> None:
-        if behind.nodes:
-            self._waited.update(dict.fromkeys(behind.nodes))
-            await asyncio.to_thread(self._cache.wait_for_nodes, behind.nodes, _UNKNOWN_NODE_WAIT_SECONDS)
-        pods, deadline = behind.pods, time.monotonic() + _BINDING_WAIT_SECONDS
-        while pods and time.monotonic() < deadline:
-            await asyncio.sleep(_BINDING_LOOK_SECONDS)
-            roster = self._cache.snapshot().nodes.cluster.roster
-            pods = [pod for pod in pods if not seen(pod, roster)]
+        self._waited.update(dict.fromkeys(behind.nodes))
+        deadline = time.monotonic() + _WAIT_SECONDS
+        while time.monotonic() < deadline and self._is_missing(behind):  # noqa: ASYNC110  watch threads bring it
+            await asyncio.sleep(_POLL_SECONDS)
 
-    def _with_sent(self, items: Sequence[msgspec.Raw], unknown: Sequence[int]) -> Snapshot:
-        """A request that carries whole nodes says itself what our watch has not brought yet."""
-        return self._cache.snapshot_with(list(_readable(items[index] for index in unknown)))
+    def _is_missing(self, behind: WatchBehindError) -> bool:
+        bound = (pod for pod in self._cache.pods(pod.uid for pod in behind.pods) if pod.node_name)
+        return len(self._cache.nodes(behind.nodes)) < len(behind.nodes) or (
+            sum(1 for _ in bound) < len(behind.pods)
+        )
+
+    def _with_newer_nodes(self, request: Request, unknown: Sequence[int]) -> Snapshot | None:
+        """With nodes that came while a list is applied, or that the request itself carries."""
+        items = request.items
+        sent = {} if items is None else {node.name: node for node in _readable(items[i] for i in unknown)}
+        known = self._cache.nodes(request.names[index] for index in unknown)
+        newer = sent | {node.name: node for node in known}
+        return self._cache.snapshot_with(list(newer.values())) if newer else None
 
     def _check(self, unknown: Sequence[str], *, waited: bool) -> None:
         new = [] if waited else [name for name in unknown if name not in self._waited]
         if new:
             raise WatchBehindError(nodes=new)
         self._metrics.unknown.inc(len(unknown))
-        _log.warning("node %s is not in the cluster state", unknown[0])
+        _log.warning("Node of a request is not in the cluster state: node=%s", unknown[0])
 
 
 def find(names: tuple[str, ...], table: NodeTable) -> Found:
@@ -139,4 +149,4 @@ def _readable(items: Iterator[msgspec.Raw]) -> Iterator[Node]:
         try:
             yield read_node(bytes(item))
         except UnreadableObjectError as error:
-            _log.warning("a node in a request was left out: %s", error)
+            _log.warning("Skipped a node of a request: %s", error)

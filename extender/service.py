@@ -15,11 +15,15 @@ from extender.direct import DirectProtocol
 from extender.metrics import ExtenderMetrics
 from extender.tls import Certificates, RotatingTls
 from extender.verbs import Verbs
+from extender.waker import wake
+from scoring.policy import Policy
+from tradewind.cluster.objects import Pod
 from tradewind.cluster.reflector import Reflector
 from tradewind.cluster.starts import StartWatch
 from tradewind.explain.decisions import Decisions
 from tradewind.kube.client import Client
 from tradewind.kube.leader import Leader
+from tradewind.kube.objects import PodReference
 from tradewind.kube.reviews import Reviews
 from tradewind.market.karpenter import interrupted_by_events
 from tradewind.market.learning import LEASE, MarketLearning
@@ -38,6 +42,7 @@ from tradewind.shadow.metrics import ShadowMetrics
 
 _LEARN_INTERVAL_SECONDS = 1.0
 _SHADOW_INTERVAL_SECONDS = 1.0
+_WAKE_INTERVAL_SECONDS = 1.0
 _LOOPBACK = "127.0.0.1"
 # What a role must let people get, for all that the port shows.
 EXPLAIN_PATH = "/explain"
@@ -105,8 +110,15 @@ class Service:
         verbs = App()
         binder = self._binder() if options.bind else None
         answers = Verbs(
-            self._parts, self._policy_of, self._metrics, binder, self._decisions, shadow=self._in_shadow
+            self._parts,
+            self._policy_of,
+            self._metrics,
+            binder,
+            self._decisions,
+            shadow=self._in_shadow,
+            recheck=self._rechecks,
         )
+        self._waker = answers.filter.waker
         add_verbs(verbs, answers, options.max_body_bytes)
         probes = verbs if options.probe_port is None else App()
         add_probes(probes, self._parts, self._parts.registry, self._parts.feed.observe)
@@ -132,7 +144,15 @@ class Service:
         return TokenGuard(app, reviews, EXPLAIN_PATH, self._metrics.explain_requests)
 
     def _binder(self) -> Binder:
-        return Binder(self._parts.cache, Client(self._parts.api("--bind")), self._policy_of, self._metrics)
+        def policy_of(pod: Pod) -> Policy:
+            policy = self._policy_of(pod)
+            return policy if self._rechecks() else policy.own
+
+        return Binder(self._parts.cache, Client(self._parts.api("--bind")), policy_of, self._metrics)
+
+    def _rechecks(self) -> bool:
+        """Nobody filters the nodes of a cluster from a file before we do."""
+        return self._parts.settings.recheck or self._parts.from_file
 
     def _in_shadow(self) -> bool:
         return self._options.shadow or self._parts.settings.shadow
@@ -218,8 +238,16 @@ class Service:
         yield self._parts.follow_prices()
         yield self._parts.follow_guide()
         yield self._keep_shadow()
+        if (own := identity.pod()) is not None and not self._parts.from_file:
+            yield self._wake_rejected(Client(self._parts.api("waking pods")), own)
         if learning is not None:
             yield self._learn(learning)
+
+    async def _wake_rejected(self, client: Client, own: PodReference) -> None:
+        while True:
+            await asyncio.sleep(_WAKE_INTERVAL_SECONDS)
+            if self._waker.look():
+                await attempt(wake, client, own)
 
     def _refresh_certificates(self) -> None:
         for tls in (self._tls, self._exposed_tls):

@@ -1,11 +1,11 @@
 """The rules in force, applied together."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, NamedTuple
 
-from scoring.rules import Filter, Hint, Mask, Scorer, Scores, all_nodes
+from scoring.rules import Filter, Hint, InTree, Mask, Scorer, Scores, all_nodes
 from tradewind.cluster import lazy_numpy as np
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Nodes
@@ -42,6 +42,11 @@ class Policy:
     scorers: tuple[tuple[Scorer, float], ...]  # with their weights
     workload_class: str = "default"
     placement: Placement = "pack"
+
+    @cached_property
+    def own(self) -> "Policy":
+        """Without the filters that kube-scheduler applies itself."""
+        return replace(self, filters=tuple(rule for rule in self.filters if not isinstance(rule, InTree)))
 
     @cached_property
     def _without_hints(self) -> tuple[Filter, ...]:

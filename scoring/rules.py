@@ -54,6 +54,15 @@ class ResourceFilter(ABC):
         """(N,) what is left on the account."""
 
 
+class InTree:
+    """Marks a filter that kube-scheduler has applied itself by the time it asks.
+
+    kube-scheduler's state is at least as new as ours, and a node that we reject because our watch is behind
+    leaves the pod pending with nothing to wake it. So requests are checked by these again only where the
+    configuration says `recheck`, for a kube-scheduler that runs without the plugin.
+    """
+
+
 class Hint:
     """Of a filter that means nothing to a pod without annotations and gang, unless a hint of another speaks
     of it: `Policy` asks it about no other pods, so that these cost nothing.

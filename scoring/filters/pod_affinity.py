@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from scoring.pod_filter import PodFilter, Relations, Waiting
-from scoring.rules import Mask, all_nodes
+from scoring.rules import InTree, Mask, all_nodes
 from scoring.topology import beside, matching, rows_with, selected, tally, term_keys, widened
 from tradewind.cluster import lazy_numpy as np
 from tradewind.cluster.constraints import PodTerm
@@ -15,7 +15,7 @@ from tradewind.cluster.table import Rows
 
 
 @dataclass(frozen=True)
-class PodAffinity(PodFilter):
+class PodAffinity(InTree, PodFilter):
     """The node is in the same domain as pods that the pod's required affinity asks for, term by term.
 
     As in kube-scheduler only pods that match every term count. The first pod of a group that wants to be with

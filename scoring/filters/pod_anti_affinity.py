@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from scoring.pod_filter import PodFilter, Relations, Waiting
-from scoring.rules import Mask, all_nodes
+from scoring.rules import InTree, Mask, all_nodes
 from scoring.topology import beside, matching, repelling, rows_with, selected, term_keys, widened
 from tradewind.cluster import lazy_numpy as np
 from tradewind.cluster.constraints import PodTerm
@@ -14,7 +14,7 @@ from tradewind.cluster.snapshot import Cluster, Nodes
 
 
 @dataclass(frozen=True)
-class PodAntiAffinity(PodFilter):
+class PodAntiAffinity(InTree, PodFilter):
     """The node shares no domain with a pod that the pod's required anti-affinity excludes, nor with one whose
     own anti-affinity excludes the pod.
     """

@@ -3,14 +3,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar
 
-from scoring.rules import Account, Mask, ResourceFilter, all_nodes
+from scoring.rules import Account, InTree, Mask, ResourceFilter, all_nodes
 from tradewind.cluster import lazy_numpy as np
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Amounts, Nodes, Supply
 
 
 @dataclass(frozen=True)
-class Resources(ResourceFilter):
+class Resources(InTree, ResourceFilter):
     """The pod's requests fit into what the node has left, every resource and the number of pods included.
 
     As in kube-scheduler a resource that the pod does not ask for is not looked at, so an overcommitted node

@@ -257,20 +257,6 @@ def test_a_price_that_cannot_be_told_changes_nothing() -> None:
     assert cache.counts()["nodes"] == 0
 
 
-def test_waiting_for_a_node_ends_when_it_comes() -> None:
-    cache = Cache(offer_of)
-    assert not cache.wait_for_nodes(["a"], timeout=0)
-    found: list[bool] = []
-    waiting = threading.Thread(target=lambda: found.append(cache.wait_for_nodes(["a", "b"], timeout=600)))
-    waiting.daemon = True
-    waiting.start()
-    cache.apply_node(node("a").build())
-    with cache.batch():
-        cache.apply_node(node("b").build())
-    waiting.join(30)
-    assert found == [True]
-
-
 def test_who_waits_for_a_node() -> None:
     cache = Cache(offer_of)
     for each in (

@@ -45,7 +45,15 @@ class Service:
     def __post_init__(self) -> None:
         app = App()
         add_verbs(
-            app, Verbs(self.cluster, lambda _: self.policy, ExtenderMetrics(), None, self.decisions), 2**20
+            app,
+            Verbs(
+                self.cluster,
+                lambda _: self.policy,
+                ExtenderMetrics(),
+                decisions=self.decisions,
+                recheck=lambda: True,
+            ),
+            2**20,
         )
         add_explain(app, self.decisions, self.cluster.cache)
         self.client = TestClient(app)

@@ -193,11 +193,12 @@ def test_a_single_candidate_may_be_a_nomination() -> None:
 
 def test_an_unknown_node_is_rejected_without_a_rule() -> None:
     service = serving(CHEAP, DEAR)
-    service.schedule(WANTED, ["cheap", "dear", "ghost"])
-    candidates = service.explain(WANTED).candidates
+    wanted = WANTED.annotation("tradewind.dev/node-labels", "!gone")
+    service.schedule(wanted, ["cheap", "dear", "ghost"])
+    candidates = service.explain(wanted).candidates
     assert candidates is not None
     assert [(each.rule, each.reason) for each in candidates.rejected] == [("", UNKNOWN_NODE)]
-    assert f"{UNKNOWN_NODE}\n" in report.text(service.explain(WANTED), 100)
+    assert f"{UNKNOWN_NODE}\n" in report.text(service.explain(wanted), 100)
 
 
 def test_nodes_without_a_price() -> None:

@@ -11,6 +11,7 @@ from fastapi.testclient import TestClient
 from extender.app import App, add_verbs
 from extender.metrics import ExtenderMetrics
 from extender.verbs import Verbs
+from extender.waker import Waker
 from scoring.policy import Policy
 from tests.builders import NodeBuilder, PodBuilder, node, offer_of, pod
 from tradewind.cluster.cache import Cache
@@ -48,6 +49,7 @@ class Service:
     cluster: Cluster
     metrics: ExtenderMetrics
     client: TestClient
+    waker: Waker
 
     def filter(self, wanted: PodBuilder, names: list[str]) -> dict[str, Any]:
         answer: dict[str, Any] = self.post("/filter", wanted, names).json()
@@ -74,15 +76,17 @@ def service(
     policy_of: Callable[[Pod], Policy] = lambda _: DEFAULT.policies().default,
     decisions: Decisions | None = None,
     shadow: Callable[[], bool] = lambda: False,
+    recheck: bool = True,
 ) -> Service:
+    """Checks requests itself, as with a cluster from a file, unless told that kube-scheduler has done so."""
     cluster, metrics = Cluster(synced=synced), ExtenderMetrics()
     for each in nodes:
         cluster.cache.apply_node(each.build())
     app = App()
-    verbs = Verbs(cluster, policy_of, metrics, decisions=decisions, shadow=shadow)
+    verbs = Verbs(cluster, policy_of, metrics, decisions=decisions, shadow=shadow, recheck=lambda: recheck)
     add_verbs(app, verbs, MAX_BODY_BYTES)
     add_probes(app, cluster, metrics.registry)
-    return Service(cluster, metrics, TestClient(app))
+    return Service(cluster, metrics, TestClient(app), verbs.filter.waker)
 
 
 THREE = (node("small").cpu("1").price(0.01), node("cheap").price(0.1), node("dear").price(0.5))

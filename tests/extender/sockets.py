@@ -163,7 +163,10 @@ def serving(
     cluster, metrics, decisions, app = Cluster(), ExtenderMetrics(), Decisions(100, 3600), _App()
     for each in _NODES:
         cluster.cache.apply_node(each.build())
-    add_verbs(app, Verbs(cluster, lambda _: DEFAULT.policies().default, metrics, None, decisions), LIMIT)
+    verbs = Verbs(
+        cluster, lambda _: DEFAULT.policies().default, metrics, decisions=decisions, recheck=lambda: True
+    )
+    add_verbs(app, verbs, LIMIT)
     add_probes(app, cluster, metrics.registry)
     server = Server(app, "127.0.0.1", 0, context, _ObservedDirect if direct else Observed)
     server.config.timeout_keep_alive = keep_alive

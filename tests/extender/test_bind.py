@@ -37,6 +37,8 @@ class Server(ThreadingHTTPServer):
         self.pods: dict[str, PodBuilder] = {}
         self.fail = 0  # how many bindings are answered with an error
         self.lose = 0  # how many are carried out and then answered with an error
+        self.answering = threading.Event()  # not set: bindings wait for their answers
+        self.answering.set()
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -44,6 +46,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.server.answering.wait(60)
         name, target = body["metadata"]["name"], body["target"]["name"]
         if self.server.fail:
             self.server.fail -= 1
@@ -122,8 +125,9 @@ class Bench:
         return self.metrics.registry.get_sample_value("tradewind_requests_total", labels) or 0
 
     def requested(self, name: str = "n") -> int:
-        nodes = self.cache.snapshot().nodes
-        return int(requested(nodes)[nodes.resource_rows["pods"], self.cache.snapshot().row_of[name]])
+        """Pods that count on the node for the next one."""
+        seen = self.cache.assumed.overlay(self.cache.snapshot(), pod("next").build())
+        return int(requested(seen.nodes)[seen.nodes.resource_rows["pods"], seen.row_of[name]])
 
     def count(self, outcome: str) -> float:
         return self.metrics.registry.get_sample_value("tradewind_bindings_total", {"outcome": outcome}) or 0
@@ -161,8 +165,9 @@ def test_what_would_overcommit_is_refused_even_when_all_come_at_once(bench: Benc
     assert bench.requested() == 8
     assert bench.count("refused") == 4
     refused = next(each for each, error in zip(_HUNGRY, errors, strict=True) if error)
-    assert bench.binder.take_refused(refused.build().uid) == {"n"}
-    assert bench.binder.take_refused(refused.build().uid) == set()
+    assert bench.binder.refused(refused.build().uid) == {"n"}
+    bench.binder.forget_refusals(refused.build().uid)
+    assert bench.binder.refused(refused.build().uid) == set()
 
 
 def test_again_for_the_same_node_is_no_error_and_for_another_is(bench: Bench) -> None:
@@ -223,10 +228,10 @@ def test_an_unreadable_pod_is_bound_without_our_check(bench: Bench) -> None:
 def test_whatever_goes_wrong_is_an_error_that_kube_scheduler_reads(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(*_: object) -> None:
+    def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("one by none")
 
-    monkeypatch.setattr(bench.cache, "assume", broken)
+    monkeypatch.setattr(bench.cache.assumed, "assume", broken)
     bench.know(_HUNGRY[0])
     assert "one by none" in bench.post(_HUNGRY[0])
     assert bench.requests("failed") == 1
@@ -245,3 +250,41 @@ def test_stale_state_is_not_asked_for_objections(bench: Bench) -> None:
     bench.know(larger)
     assert "refuses node n" in bench.post(larger)
     assert bench.requests("ok") == 1
+
+
+def test_a_pod_that_is_bound_elsewhere_counts_there(bench: Bench) -> None:
+    """Another scheduler was first, and our watch has not brought that yet."""
+    bench.know(_HUNGRY[0])
+    bench.server.bound["hungry-0"] = "other"
+    assert "failed" in bench.bind(_HUNGRY[0])[0]
+    assert (bench.requested("n"), bench.requested("other")) == (0, 1)
+
+
+def test_a_pod_that_is_deleted_while_it_is_bound_leaves_no_trace(bench: Bench) -> None:
+    """The watch has brought the deletion by the time that the API server says what became of the binding."""
+    bench.know(_HUNGRY[0])
+    bench.server.bound["hungry-0"] = "other"
+    bench.cache.remove_pod(_HUNGRY[0].build().uid)
+    bench.bind(_HUNGRY[0])
+    bench.cache.remove_pod(_HUNGRY[0].build().uid)
+    assert bench.cache.all_pods() == []
+    assert (bench.requested("n"), bench.requested("other")) == (0, 0)
+
+
+def test_slow_bindings_keep_no_other_verb_waiting(bench: Bench) -> None:
+    bench.know(*_HUNGRY)
+    verbs = Verbs(bench.state, config.DEFAULT.policies().of, bench.metrics, bench.binder)
+    body = json.dumps({"Pod": pod("web").document, "Nodes": None, "NodeNames": ["new"]}).encode()
+
+    async def ask_while_binding() -> bool:
+        bench.server.answering.clear()
+        binding = asyncio.gather(*(bench.binder.bind(request(each, "n")) for each in _HUNGRY))
+        await asyncio.sleep(0.05)
+        await verbs.filter(body)
+        await asyncio.to_thread(lambda: None)  # the threads that files and prices are followed in are free
+        waiting = not binding.done()
+        bench.server.answering.set()
+        await binding
+        return waiting
+
+    assert asyncio.run(ask_while_binding())

@@ -32,7 +32,7 @@ def oracle() -> Iterator[Service]:
 
 @pytest.fixture(autouse=True)
 def no_long_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("extender.lookup._UNKNOWN_NODE_WAIT_SECONDS", 0.01)
+    monkeypatch.setattr("extender.lookup._WAIT_SECONDS", 0.01)
 
 
 _CHUNKED = post("/filter", b'5\r\n{"Pod\r\n0\r\n\r\n', length="Transfer-Encoding: chunked")

@@ -18,7 +18,7 @@ from tests.extender.sockets import BODY, LIMIT, WANTED, post, serving, until
 
 @pytest.fixture(autouse=True)
 def no_long_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("extender.lookup._UNKNOWN_NODE_WAIT_SECONDS", 0.01)
+    monkeypatch.setattr("extender.lookup._WAIT_SECONDS", 0.01)
 
 
 def test_a_client_that_goes_in_mid_body_leaves_no_trace() -> None:

@@ -118,7 +118,7 @@ class Service:
 @pytest.fixture(scope="module")
 def service() -> Iterator[Service]:
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("extender.lookup._UNKNOWN_NODE_WAIT_SECONDS", 0.0)  # no watch will bring these nodes
+        patched.setattr("extender.lookup._WAIT_SECONDS", 0.0)  # no watch will bring these nodes
         built = Service()
         yield built
         built.close()

@@ -35,7 +35,7 @@ def kubeconfig(tmp_path: Path) -> Any:
 
 def test_a_silent_api_server_makes_it_fail_open_and_not_ready(kubeconfig: Path, tmp_path: Path) -> None:
     configuration = tmp_path / "tradewind.yaml"
-    configuration.write_text(yaml.safe_dump({**CONFIGURATION, "staleSeconds": 10}))
+    configuration.write_text(yaml.safe_dump({**CONFIGURATION, "staleSeconds": 10, "recheck": True}))
     wanted = pod("web").requests(cpu="2").document
     body = json.dumps({"Pod": wanted, "Nodes": None, "NodeNames": ["full", "new"]}).encode()
     with serving("--kubeconfig", str(kubeconfig), "--config", str(configuration)) as process:

@@ -10,6 +10,7 @@ from scoring.filters.resources import Resources
 from scoring.policy import Policy
 from tests.builders import PodBuilder, node, pod
 from tests.extender.served import NAMES, THREE, WANTED, request, service
+from tradewind.cluster import hints
 from tradewind.cluster.objects import Pod
 from tradewind.planner.plan_annotation import MOVE, PlanAnnotation
 
@@ -94,14 +95,28 @@ def test_whole_nodes_are_answered_with_the_same_whole_nodes() -> None:
     assert answer["FailedNodes"] == {"small": Resources.reason}
 
 
-def test_an_unknown_node_is_rejected_with_a_reason_and_counted() -> None:
+def test_an_unknown_node_is_kept_for_a_pod_without_rules_and_counted() -> None:
     served = service(*THREE)
-    answer = served.filter(WANTED, ["cheap", "ghost"])
-    assert answer["NodeNames"] == ["cheap"]
-    assert answer["FailedNodes"] == {"ghost": UNKNOWN_NODE}  # our watch may bring it: try again
-    assert answer["FailedAndUnresolvableNodes"] == {}
-    assert served.count("unknown_nodes_total") == 1
+    assert served.filter(WANTED, ["cheap", "ghost"])["NodeNames"] == ["cheap", "ghost"]
+    assert served.filter(WANTED, ["ghost"])["NodeNames"] == ["ghost"]
+    assert served.count("unknown_nodes_total") == 2
     assert served.scores(WANTED, ["cheap", "ghost"]) == {"cheap": 10, "ghost": 0}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "kept"),
+    [
+        pytest.param(WANTED.annotation(hints.NODE_LABELS, "!gone"), ["cheap"], id="the pod has a hint"),
+        pytest.param(WANTED.annotation("tradewind.dev/gang", "ring"), ["cheap"], id="it is of a gang"),
+        pytest.param(WANTED.requests(cpu="99"), [], id="a rule has rejected the other node"),
+    ],
+)
+def test_an_unknown_node_is_left_out_where_a_rule_may_be_against_it(
+    wanted: PodBuilder, kept: list[str]
+) -> None:
+    answer = service(*THREE).filter(wanted, ["cheap", "ghost"])
+    assert answer["NodeNames"] == kept
+    assert answer["FailedNodes"]["ghost"] == UNKNOWN_NODE  # our watch may bring it: try again
 
 
 def test_no_candidates_at_all() -> None:
@@ -163,7 +178,8 @@ def test_a_node_that_the_request_carries_is_known() -> None:
 def test_a_carried_node_that_cannot_be_read_is_unknown() -> None:
     served = service(*THREE)
     items = [node("cheap").document, node("odd").cpu("4Gb").document]
-    body = {"Pod": WANTED.document, "Nodes": {"metadata": {}, "items": items}, "NodeNames": None}
+    wanted = WANTED.annotation(hints.NODE_LABELS, "!gone")
+    body = {"Pod": wanted.document, "Nodes": {"metadata": {}, "items": items}, "NodeNames": None}
     answer = served.client.post("/filter", content=json.dumps(body).encode()).json()
     assert answer["FailedNodes"] == {"odd": UNKNOWN_NODE}
 

@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
-import msgspec
-
 from tradewind.cluster.added_nodes import with_nodes
+from tradewind.cluster.assumed import AssumedPods
 from tradewind.cluster.budgets import Budget
 from tradewind.cluster.guide import Guide
 from tradewind.cluster.hints import MOVE
@@ -49,7 +48,7 @@ class Cache:
         self._waiting = Waiting(clock)
         self._work = self._notified = WorkCounter()
         self._moving: Mapping[str, Pod] = {}  # about to leave their nodes; replaced when it changes
-        self._assumed: dict[str, str] = {}  # pod UID to node: bound by us, not yet seen as bound
+        self.assumed = AssumedPods(clock)
         self._pods_on: dict[str, dict[str, Pod]] = {}
         self._placed = PlacedPods()
         self._roster = RosterWriter()
@@ -71,11 +70,11 @@ class Cache:
             return self._shown or self._newest()
 
     def snapshot_with(self, nodes: Sequence[Node]) -> Snapshot:
-        """The newest one as if these nodes, which it does not know, had come."""
+        """The one that readers see, as if these nodes, which it lacks, had come."""
         offers = [self._offer_of(node) for node in nodes]
         with self._changed:
             pods = [pod for node in nodes for pod in self._pods_on.get(node.name, {}).values()]
-            snapshot = self._newest()
+            snapshot = self._shown or self._newest()
         return with_nodes(snapshot, nodes, offers, pods)
 
     @contextmanager
@@ -97,12 +96,6 @@ class Cache:
                     self._shown = None
                     self._notified = self._work
                     self._changed.notify_all()
-
-    def wait_for_nodes(self, names: Iterable[str], timeout: float) -> bool:
-        """Whether all these nodes are known, after at most `timeout` seconds."""
-        wanted = set(names)
-        with self._changed:
-            return self._changed.wait_for(lambda: self._columns.knows(wanted), timeout)
 
     def wait_for_work(self, seen: WorkCounter, timeout: float | None) -> WorkCounter:
         """The newest count, as soon as it is another than the one seen, or after `timeout` seconds."""
@@ -155,10 +148,6 @@ class Cache:
 
     def apply_pod(self, pod: Pod) -> None:
         with self._changed:
-            if pod.node_name:
-                self._assumed.pop(pod.uid, None)
-            elif pod.uid in self._assumed:  # an event from before the binding
-                pod = msgspec.structs.replace(pod, node_name=self._assumed[pod.uid])
             before = self._pods.get(pod.uid)
             if before == pod:
                 return
@@ -174,10 +163,14 @@ class Cache:
                 self._note_moving(pod)
             self._queue(pod)
             self._bump()
+            if pod.node_name:
+                self.assumed.confirm(pod, self._generation)
+            elif not pod.waiting:
+                self.assumed.delete(pod.uid)
 
     def remove_pod(self, uid: str) -> None:
         with self._changed:
-            self._assumed.pop(uid, None)
+            self.assumed.delete(uid)
             self._waiting.drop(uid)
             pod = self._pods.pop(uid, None)
             if pod is not None:
@@ -244,25 +237,6 @@ class Cache:
         """Those of these pods."""
         with self._changed:
             return frozenset(uid for uid in uids if uid in self._waiting)
-
-    def assume(self, pod: Pod, node_name: str, accept: Callable[[Snapshot], bool]) -> bool:
-        """Count the pod as on the node from now on, if the newest state is acceptable; nothing comes between.
-
-        It stays so until the pod is seen on a node, is gone, or `forget` is called.
-        """
-        with self._changed:
-            if not accept(self._newest()):
-                return False
-            self.apply_pod(msgspec.structs.replace(pod, node_name=""))
-            self._assumed[pod.uid] = node_name
-            self.apply_pod(self._pods[pod.uid])
-            return True
-
-    def forget(self, uid: str) -> None:
-        """Take back what was assumed of a pod, unless it was seen to be true since."""
-        with self._changed:
-            if self._assumed.pop(uid, None) is not None and uid in self._pods:
-                self.apply_pod(msgspec.structs.replace(self._pods[uid], node_name=""))
 
     def apply_namespace(self, namespace: Namespace) -> None:
         with self._changed:

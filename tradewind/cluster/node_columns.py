@@ -5,7 +5,6 @@ what these touch is copied anew.
 """
 
 from collections.abc import Iterable, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import NamedTuple, TypedDict
 
@@ -105,9 +104,6 @@ class NodeColumns:
             durable=[nodes[same[index]].name for index in durable],
             opening=bool((before[_DURABLE:] != after[_DURABLE:]).any()),  # durable or leaving
         )
-
-    def knows(self, names: AbstractSet[str]) -> bool:
-        return self._row_of.keys() >= names
 
     def freeze(self) -> tuple[NodeTable, Columns]:
         if self._table is None:

@@ -10,7 +10,7 @@ from tradewind.cluster.groups import PodGroup
 from tradewind.cluster.guide import Guide
 from tradewind.cluster.lazy_numpy import NDArray
 from tradewind.cluster.memoised import Memoised
-from tradewind.cluster.objects import Namespace, Pod
+from tradewind.cluster.objects import LIMITS, Namespace, Pod
 from tradewind.cluster.placed import Placed
 from tradewind.cluster.roster import Roster
 from tradewind.cluster.table import Mask, NodeTable, Rows
@@ -114,6 +114,17 @@ class Columns:
             merged[:, row] = amounts
         return frozen(merged)
 
+    def with_limits(self, pods: Iterable[Pod]) -> "Columns":
+        """With a row for each limit of these pods that no pod on a node has: no node provides limits."""
+        known = self.supply.resource_rows
+        every = dict.fromkeys(key for pod in pods for key in pod.counted if key.startswith(LIMITS))
+        new = [key for key in every if key not in known]
+        rows = {**known, **{key: len(known) + number for number, key in enumerate(new)}}
+        allocatable = _padded(self.supply.allocatable, len(new))
+        supply = replace(self.supply, resource_rows=rows, allocatable=frozen(allocatable))
+        changed = {row: _padded(amounts, len(new)) for row, amounts in self.changed.items()}
+        return Columns(supply=supply, free=frozen(_padded(self.free, len(new))), changed=changed)
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Nodes(Memoised):
@@ -181,6 +192,7 @@ class Nodes(Memoised):
 
     def taken(self, pods: Iterable[Pod], by: int = 1) -> "Nodes":
         """The same nodes, with less room by what these pods ask for on the nodes that they name."""
+        pods = list(pods)
         row_of, resource_rows = self.cluster.table.row_of, self.resource_rows
         columns = self.columns
         free = {row: amounts.copy() for row, amounts in columns.changed.items()}
@@ -191,9 +203,11 @@ class Nodes(Memoised):
             if node_row not in free:
                 free[node_row] = columns.free[:, node_row].copy()
             for resource, amount in pod.counted.items():
-                row = resource_rows.get(resource)  # None: no node has any, no rule asks
+                row = resource_rows.get(resource)
                 if row is not None:
                     free[node_row][row] -= by * amount
+                elif resource.startswith(LIMITS):  # of anything else no node has any, and no rule asks
+                    return replace(self, columns=columns.with_limits(pods)).taken(pods, by)
         return replace(self, columns=replace(columns, changed=free)) if free else self
 
     def _named(self, rows: Rows) -> tuple[str, ...]:
@@ -245,6 +259,10 @@ class Snapshot:
             before, placed=before.placed.changed(changed, by), roster=before.roster.changed(changed, by)
         )
         return replace(self, nodes=replace(nodes, cluster=cluster))
+
+
+def _padded(amounts: Amounts, resources: int) -> Amounts:
+    return np.pad(amounts, [(0, resources), *[(0, 0)] * (amounts.ndim - 1)])
 
 
 def frozen(column: NDArray[Number]) -> NDArray[Number]:

@@ -94,6 +94,10 @@ class Document(Layer):
     kind: Literal["TradewindConfiguration"]
     stale_seconds: int = Field(default=60, ge=6, alias="staleSeconds", description="then the verbs fail open")
     shadow: bool = Field(default=False, description="record what Tradewind would have done, and do nothing")
+    recheck: bool = Field(
+        default=False,
+        description="check requests and inter-pod affinity again, for a kube-scheduler without these plugins",
+    )
     extender_weight: int = Field(
         default=10,
         ge=1,

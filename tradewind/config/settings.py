@@ -48,6 +48,7 @@ class Settings:
         self._policies = document.policies()
         self.version += 1
         self.shadow = document.shadow  # nothing may be advised, planned, evicted or annotated
+        self.recheck = document.recheck
         self.extender_weight = document.extender_weight
         self.market = document.market
         self.planner = document.planner
