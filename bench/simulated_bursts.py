@@ -17,8 +17,7 @@ import numpy as np
 
 from bench import dollars
 from bench.dollars import Case
-from extender.expected import Expected
-from extender.metrics import ExtenderMetrics
+from extender import verbs
 from scoring.in_tree_scores import extender_scores, plugin_scores
 from scoring.ranking import foremost
 from tradewind.cluster.cache import Cache
@@ -81,14 +80,13 @@ class Burst:
 
     def _place(self, pods: Sequence[Pod]) -> float:
         """Price of the nodes in use / bound."""
-        expected = Expected(ExtenderMetrics(), lambda: self._now)
         comes = [self._now + number / self._rate for number in range(len(pods))]
         for pod, at in zip(pods, comes, strict=True):
             self._tell(at, pod)
         used, free = set(), self._now
         for pod, at in zip(pods, comes, strict=True):
             self._listen(max(free, at + self._lag))
-            node = self._choose(pod, expected)
+            node = self._choose(pod)
             used.add(node)
             placed = msgspec.structs.replace(pod, node_name=node)
             self._real.apply_pod(placed)
@@ -106,13 +104,14 @@ class Burst:
             self._seen.apply_pod(pod)
         self._now = until
 
-    def _choose(self, pod: Pod, expected: Expected) -> str:
+    def _choose(self, pod: Pod) -> str:
         policy, nodes = self._policies.of(pod), self._real.snapshot().nodes
         rows = np.flatnonzero(policy.filter(pod, nodes).feasible)
         passed = nodes.take(rows)
-        ours = expected.counted(pod, self._seen.snapshot().nodes.take(rows))
+        snapshot, assumed = self._seen.snapshot(), self._seen.assumed
+        ours = verbs.with_expected(pod, snapshot.nodes.take(rows), snapshot, assumed)
         totals = policy.total(pod, ours)
-        expected.expect(pod, ours.names_at([foremost(totals, ours)])[0])
+        verbs.expect(pod, ours.names_at([foremost(totals, ours)])[0], assumed)
         scores = plugin_scores(pod, passed) + extender_scores(pod, totals, ours, _WEIGHT)
         return passed.names[int(scores.argmax())]
 

@@ -5,7 +5,6 @@ import pytest
 from bench.dollars import Case
 from bench.planner_cases import node, pod
 from bench.simulated_bursts import Burst
-from extender.expected import Expected
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Nodes
 
@@ -25,9 +24,9 @@ def test_pods_share_a_node_that_none_of_them_was_seen_on() -> None:
 def test_if_nobody_counted_them_they_would_not(monkeypatch: pytest.MonkeyPatch) -> None:
     """kube-scheduler's own scores spread them, and ours see four empty nodes each time."""
 
-    def as_seen(_self: Expected, _pod: Pod, nodes: Nodes) -> Nodes:
+    def as_seen(_pod: Pod, nodes: Nodes, *_: object) -> Nodes:
         return nodes
 
-    monkeypatch.setattr(Expected, "counted", as_seen)
+    monkeypatch.setattr("extender.verbs.with_expected", as_seen)
     monkeypatch.setattr("scoring.in_tree_scores.chosen", lambda *_: None)
     assert next(Burst(_CASE, rate=1000.0, lag=1.0).run(1)) > 1.0

@@ -28,7 +28,7 @@ from tradewind.cluster import hints
 from tradewind.cluster.assumed import AssumedPod, AssumedPods, gang_key
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.roster import Roster
-from tradewind.cluster.snapshot import Nodes
+from tradewind.cluster.snapshot import Nodes, Snapshot
 from tradewind.errors import RequestError
 from tradewind.explain.decisions import Decisions
 from tradewind.planner.boost import PlannedNodeOnly, boosted, fresh_plan, planned_row, with_plan
@@ -99,7 +99,7 @@ class _Requests:
         return self._newest[1]
 
     def expect(self, pod: Pod, node_name: str) -> None:
-        self.assumed.assume(pod, node_name, _ASSUMED_SECONDS, hard=False)
+        expect(pod, node_name, self.assumed)
 
 
 class _NodeVerb(Verb[Request]):
@@ -286,7 +286,7 @@ class PrioritizeVerb(_NodeVerb):
         view = (lookup.fresh if plan else lookup.again)(request, waited=waited)
         policy = with_plan(self._context.policy_of(request.pod), plan)
         planned = planned_row(request.pod, plan, policy, view.nodes) if plan else None
-        nodes = with_expected(view, self._requests.assumed)
+        nodes = with_expected(request.pod, view.nodes, view.snapshot, self._requests.assumed)
         terms = tuple(policy.terms(request.pod, nodes))
         totals = weighted_sum(terms, len(nodes))
         if (decisions := self._context.decisions) is not None:
@@ -318,15 +318,19 @@ class PrioritizeVerb(_NodeVerb):
         return protocol.encode_priorities(request.names, [0] * len(request.names))
 
 
-def with_expected(view: View, assumed: AssumedPods) -> Nodes:
+def expect(pod: Pod, node_name: str, assumed: AssumedPods) -> None:
+    """The node that was ranked first is where the pod goes nearly always."""
+    assumed.assume(pod, node_name, _ASSUMED_SECONDS, hard=False)
+
+
+def with_expected(pod: Pod, nodes: Nodes, snapshot: Snapshot, assumed: AssumedPods) -> Nodes:
     """The nodes with less room by the pods that are expected on them; other rules do not count these.
 
     Neither they nor the pod itself are among those to come. If the watch has not brought one of them yet,
     they have only begun to come, and how many will is not known.
     """
-    pod = view.request.pod
-    others = assumed.expected(view.snapshot, pod)
-    nodes = view.nodes.taken(others)
+    others = assumed.expected(snapshot, pod)
+    nodes = nodes.taken(others)
     if nodes.cluster.to_come is None:
         return nodes
     to_come = Counter(nodes.cluster.to_come)

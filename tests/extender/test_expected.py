@@ -4,8 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from extender.lookup import Found, View
-from extender.protocol import Request
 from extender.verbs import matters, with_expected
 from tests.builders import PodBuilder, cluster_of, node, pod
 from tests.extender.served import service
@@ -17,17 +15,10 @@ _NODES = [node("a").cpu("2"), node("b").cpu("2")]
 _X = pod("x").requests(cpu="2")
 
 
-def _view(snapshot: Snapshot, asking: PodBuilder) -> View:
-    request = Request(asking.build(), (), b"")
-    return View(
-        request, Found(2, snapshot.nodes.rows, snapshot.nodes.rows, ()), snapshot.nodes, (), snapshot, 0
-    )
-
-
 def _counted(snapshot: Snapshot, asking: PodBuilder) -> Nodes:
     assumed = AssumedPods()
     assumed.assume(_X.build(), "b", 10, hard=False)
-    return with_expected(_view(snapshot, asking), assumed)
+    return with_expected(asking.build(), snapshot.nodes, snapshot, assumed)
 
 
 def _quiet(snapshot: Snapshot, to_come: dict[str, int]) -> Snapshot:

@@ -92,7 +92,12 @@ def test_a_pod_that_was_asked_about_again_and_has_a_node_is_forgotten() -> None:
 
 def test_what_is_remembered_is_bounded_in_number_and_time() -> None:
     served, clock, asked = service(*_NODES), Clock(), list[str]()
-    waker = Waker(served.cluster, lambda rejected: bool(asked.append(rejected.pod.name)), clock)
+
+    def still(rejected: Request) -> bool:
+        asked.append(rejected.pod.name)
+        return False
+
+    waker = Waker(served.cluster, still, clock)
     for number in range(1_000):
         waker.answered(decode(request(pod(f"p-{number}"), ["a"])), placeable=False)
     assert not waker.look()
