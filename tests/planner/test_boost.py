@@ -44,7 +44,8 @@ class Service:
             self.cluster.cache.apply_node(each.build())
         decisions, app = Decisions(100, 3600), App()
         policy = DEFAULT.policies().default
-        add_verbs(app, Verbs(self.cluster, lambda _: policy, self.metrics, None, decisions), 2**20)
+        verbs = Verbs(self.cluster, lambda _: policy, self.metrics, None, decisions, recheck=lambda: True)
+        add_verbs(app, verbs, 2**20)
         add_explain(app, decisions, self.cluster.cache)
         self.client = TestClient(app)
 
