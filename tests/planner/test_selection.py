@@ -17,7 +17,6 @@ from tradewind.planner.greedy import greedy
 from tradewind.planner.planner import plan
 from tradewind.planner.problem import Outcome, placed_counts
 from tradewind.planner.selection import choose, favour, in_flight, overdue, waiting
-from tradewind.planner.terms import worth
 
 NOW = 1_000_000.0
 OURS = {"name": gate.GATE}
@@ -233,7 +232,7 @@ def test_favour_divides_no_class_while_there_is_room_for_all() -> None:
 
 
 def test_no_favour_outweighs_a_priority() -> None:
-    def worths(*levels: tuple[int, int, int]) -> Sequence[float]:
+    def worths(*levels: tuple[int, int, int]) -> Sequence[int]:
         pods = [
             each.field("metadata", "labels", value={"level": str(number)}).priority(priority)
             for number, (priority, _, count) in enumerate(levels)
@@ -243,8 +242,8 @@ def test_no_favour_outweighs_a_priority() -> None:
         levelled = {each.uid: levels[int(each.labels["level"])][1] for each in cache.all_pods()}
         found = plan(cache.snapshot(), cache.all_pods(), policy_of, None, 1, favour=levelled)
         by_level = {
-            (group.pod.priority, group.favour): value / 1e6
-            for group, value in zip(found.batch.groups, worth(found.batch.problem.classes), strict=True)
+            (group.pod.priority, group.favour): value
+            for group, value in zip(found.batch.groups, found.batch.problem.worth, strict=True)
         }
         return [by_level[priority, level] for priority, level, _ in levels]
 

@@ -23,7 +23,6 @@ from tradewind.planner.terms import (
     pod_classes,
     pod_filters,
     prices,
-    worth,
 )
 from tradewind.planner.ties import gangs, relations
 
@@ -152,7 +151,6 @@ def _problem(
         in_use=mask,
         durable=nodes.durable,
         classes=classes,
-        worth=worth(classes),
         relations=relations(nodes, groups),
         gangs=gangs(groups, staying),
     )

@@ -8,7 +8,7 @@ import numpy as np
 
 from tradewind.planner.binding import assignment_of, valid_order
 from tradewind.planner.exact import solve
-from tradewind.planner.problem import Assignment, Problem
+from tradewind.planner.problem import Assignment, Problem, value
 from tradewind.planner.progress import Progress
 from tradewind.planner.state import State
 
@@ -39,7 +39,7 @@ def complete(
         size = min(_SMALLEST << failures // 3, _LARGEST)
         rows = _around(state, wanted, size, draw)
         found = _refilled(problem, best, rows, wanted, min(deadline, time.monotonic() + size * _SECONDS))
-        if found is not None and sum(found.values()) > sum(best.values()):
+        if found is not None and value(problem, found)[0] > value(problem, best)[0]:
             best = dict(found)
             report(best)
         else:

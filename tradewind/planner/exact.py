@@ -6,6 +6,7 @@ reached by binding pod after pod, see `tradewind.planner.binding`.
 
 import contextlib
 import threading
+import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,14 +16,16 @@ from typing import Any
 import numpy as np
 from ortools.sat.python import cp_model
 
-from tradewind.planner.problem import Assignment, Codes, Problem
+from tradewind.planner.problem import Assignment, Codes, Problem, worths
 from tradewind.planner.progress import GAIN, Progress
 from tradewind.planner.state import State
 
 _LOOK_SECONDS = 0.02  # at whether a search still gains
 
-# The sum of all costs is scaled to this, so that the worth of pods on top stays within 64 bits.
+# The sum of all costs is scaled to this, a placed pod is worth twice as much or more. The solver compares
+# objectives as floats: pods whose worth in sum exceeds what these hold exactly are placed before the others.
 _COST_RANGE = 10**6
+_MOST_WORTH = 2**52 // (2 * _COST_RANGE)
 
 Linear = Any  # the library's own type of expressions leaves out most of what can be added
 
@@ -54,17 +57,28 @@ def solve(
     if hint is not None:
         window.hint(hint)
     solver = cp_model.CpSolver()
-    solver.parameters.max_time_in_seconds = max(seconds, 0.01)
     solver.parameters.num_workers = workers
     solver.parameters.random_seed = 1
-    with _stopping(solver, progress):
-        status = solver.solve(window.model, None if every or progress is None else _Solutions(progress))
-    if every and status == cp_model.INFEASIBLE:
-        return Solution({}, optimal=True)
-    if status not in {cp_model.OPTIMAL, cp_model.FEASIBLE}:
-        return None
-    found = {key: int(solver.value(variable)) for key, variable in window.x.items()}
-    return Solution({key: pods for key, pods in found.items() if pods}, status == cp_model.OPTIMAL)
+    deadline = time.monotonic() + seconds
+    stages = [{}] if every else window.stages()
+    best: Solution | None = None
+    for left in range(len(stages), 0, -1):
+        worth = stages[-left]
+        if not every:
+            window.objective(worth, last=left == 1)
+        solver.parameters.max_time_in_seconds = max((deadline - time.monotonic()) / left, 0.01)
+        with _stopping(solver, progress):
+            status = solver.solve(window.model, None if every or progress is None else _Solutions(progress))
+        if every and status == cp_model.INFEASIBLE:
+            return Solution({}, optimal=True)
+        if status not in {cp_model.OPTIMAL, cp_model.FEASIBLE}:
+            return best and Solution(best.assignment, optimal=False)
+        found = {key: int(solver.value(variable)) for key, variable in window.x.items()}
+        proved = status == cp_model.OPTIMAL and (best is None or best.optimal)
+        best = Solution({key: pods for key, pods in found.items() if pods}, proved)
+        if left > 1:
+            window.keep(best.assignment, worth)
+    return best
 
 
 @contextlib.contextmanager
@@ -127,8 +141,30 @@ class _Window:
         for gang in self.problem.gangs:
             self._gang(gang.classes, gang.min_pods)
         self._symmetry()
-        if not self.every:
-            self._objective()
+
+    def stages(self) -> list[dict[int, int]]:
+        """The worth of a pod of each class: those of the highest priorities first, as many as it can sum."""
+        found: list[dict[int, int]] = []
+        for priority in sorted({self.problem.classes[index].priority for index in self.counts}, reverse=True):
+            here = [index for index in self.counts if self.problem.classes[index].priority == priority]
+            both = self._worths([*(found[-1] if found else ()), *here])
+            if found and sum(each * self.counts[index] for index, each in both.items()) <= _MOST_WORTH:
+                found[-1] = both
+            else:
+                found.append(self._worths(here))
+        return found or [{}]
+
+    def _worths(self, classes: Sequence[int]) -> dict[int, int]:
+        each = [self.problem.classes[index] for index in classes]
+        levels = [(one.priority, one.favour, self.counts[i]) for i, one in zip(classes, each, strict=True)]
+        return dict(zip(classes, worths(levels), strict=True))
+
+    def keep(self, found: Assignment, worth: Mapping[int, int]) -> None:
+        """No less is placed of these from now on; other pods may move them elsewhere."""
+        placed = sum(worth[index] * variable for (index, _), variable in self.x.items() if index in worth)
+        self.model.add(placed >= sum(worth.get(index, 0) * pods for (index, _), pods in found.items()))
+        self.model.clear_hints()  # type: ignore[no-untyped-call]
+        self.hint(found)
 
     def hint(self, hint: Assignment) -> None:
         for key, variable in self.x.items():
@@ -178,7 +214,14 @@ class _Window:
                     sum(v for _, v in self.by_row[earlier]) >= sum(v for _, v in self.by_row[later])
                 )
 
-    def _objective(self) -> None:
+    def objective(self, worth: Mapping[int, int], *, last: bool) -> None:
+        """What is placed; and in the last stage what it costs."""
+        if last:
+            self._minimise_cost(worth)
+        else:
+            self.model.maximize(sum(worth[i] * x for (i, _), x in self.x.items() if i in worth))
+
+    def _minimise_cost(self, worth_of: Mapping[int, int]) -> None:
         problem = self.problem
         prices = {row: float(problem.opening[row]) for row in self.opened}
         costs = {key: float(problem.classes[key[0]].cost[key[1]]) for key in self.x}
@@ -189,10 +232,9 @@ class _Window:
         total = sum(prices.values()) + sum(self.counts[i] * cost for i, cost in dearest.items())
         total += sum(problem.classes[i].step * most for i, most, _ in steps)
         scale = _COST_RANGE / total if total > 0 else 0.0
-        lowest = min(problem.worth, default=1.0)
         terms = [round(price * scale) * self.opened[row] for row, price in prices.items()]
         for (index, row), variable in self.x.items():
-            worth = round(problem.worth[index] / lowest * 2 * _COST_RANGE)
+            worth = 2 * _COST_RANGE * worth_of.get(index, 0)
             terms.append((round(costs[index, row] * scale) - worth) * variable)
         terms += [round(problem.classes[i].step * scale) * climbed for i, _, climbed in steps]
         self.model.minimize(sum(terms))

@@ -3,8 +3,10 @@
 Everything here can be sent to another process. Pods are known by their class and their number in it.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +19,9 @@ Mask = NDArray[np.bool_]
 Codes = NDArray[np.intp]  # (N,) the domain of each node, -1 outside of all
 Amounts = NDArray[np.int64]
 Floats = NDArray[np.float64]
+
+# Up to so many pods without favour may stay out for one with it.
+_FAVOUR_STEP = 16
 
 Assignment = Mapping[tuple[int, int], int]
 """(class, row of the node) to the number of pods there."""
@@ -76,11 +81,36 @@ class Problem:
     classes: tuple[PodClass, ...]
     relations: tuple[Relation, ...] = ()
     gangs: tuple[Gang, ...] = ()
-    worth: tuple[float, ...] = field(default=())  # of one placed pod of each class, above any saving
+
+    @cached_property
+    def worth(self) -> tuple[int, ...]:
+        """Of one placed pod of each class, above any saving."""
+        return worths([(each.priority, each.favour, each.count) for each in self.classes])
 
     @property
     def pods(self) -> int:
         return sum(each.count for each in self.classes)
+
+
+def worths(levels: Sequence[tuple[int, int, int]]) -> tuple[int, ...]:
+    """Of one pod of each (priority, favour, number of pods): more than that of all pods of lower priority.
+
+    Integers of any size, so that no number of pods outweighs one of a higher priority.
+    """
+    counts = Counter[tuple[int, int]]()
+    for priority, favour, pods in levels:
+        counts[priority, favour] += pods
+    found: dict[tuple[int, int], int] = {}
+    below = 0
+    for priority in sorted({priority for priority, _ in counts}):
+        weight, within = 1, 0
+        for level in sorted(level for level in counts if level[0] == priority):
+            if within:
+                weight = min(weight * _FAVOUR_STEP, within + 1)
+            found[level] = weight * (below + 1)
+            within += weight * counts[level]
+        below += within * (below + 1)
+    return tuple(found[priority, favour] for priority, favour, _ in levels)
 
 
 def placed_counts(problem: Problem, assignment: Assignment) -> list[int]:
@@ -100,7 +130,7 @@ def class_cost(each: PodClass, row: int, pods: int) -> float:
     return pods * float(each.cost[row]) + each.step * (pods * (pods - 1) // 2)
 
 
-def value(problem: Problem, assignment: Assignment) -> tuple[float, float]:
+def value(problem: Problem, assignment: Assignment) -> tuple[int, float]:
     """What is maximised: the worth of what is placed, then the negative of what it costs."""
     counts = placed_counts(problem, assignment)
     worth = sum(count * each for count, each in zip(counts, problem.worth, strict=True))

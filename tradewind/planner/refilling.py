@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from tradewind.planner.covering import alignment
-from tradewind.planner.problem import Assignment, Floats, Problem
+from tradewind.planner.problem import Assignment, Floats, Problem, worths
 from tradewind.planner.state import State
 
 # Nodes that are emptied in one step.
@@ -24,7 +24,8 @@ _SHAKEN = 0.4
 _EITHER = 0.02
 # A node without anything left is emptied too, if rarely.
 _LEAST_SLACK = 1e-2
-_LEAST_SIZE = 1e-3
+# Sizes are whole numbers of these parts of the largest node, as worths may be too large for floats.
+_SIZES = 1000
 
 
 def refill(problem: Problem, start: Assignment, deadline: float) -> Assignment:
@@ -43,7 +44,8 @@ class _Search:
         self._chance = np.random.default_rng(1)
         self._most: Floats = np.maximum(problem.free.max(axis=1, initial=1), 1).astype(np.float64)[:, None]
         self._requests = [each.requests[:, None] / self._most for each in problem.classes]
-        self._size = [max(float(each.max(initial=0.0)), _LEAST_SIZE) for each in self._requests]
+        self._size = [max(round(_SIZES * float(each.max(initial=0.0))), 1) for each in self._requests]
+        self._worth = worths([(each.priority, each.favour, each.count * _SIZES) for each in problem.classes])
         self._whole = _whole(problem)
         self._journal: list[tuple[int, int, int]] = []
         self._missing, self._least = self._missed(), self._lost()
@@ -60,7 +62,7 @@ class _Search:
         self._empty(self._draw.choice(waiting))
         self._fill()
         missing = self._missed()
-        if missing > self._missing * (1 + 1e-9):
+        if missing > self._missing:
             for index, row, pods in reversed(self._journal):
                 self._state.add(index, row, -pods)
             return
@@ -68,12 +70,12 @@ class _Search:
         if (lost := self._lost()) < self._least:
             self._least, self.best = lost, dict(self._state.assignment)
 
-    def _lost(self) -> float:
+    def _lost(self) -> int:
         return sum(left * self._problem.worth[index] for index, left in enumerate(self._state.left))
 
-    def _missed(self) -> float:
+    def _missed(self) -> int:
         """A large pod counts for more: two small ones in its stead are placed more easily."""
-        worth, size = self._problem.worth, self._size
+        worth, size = self._worth, self._size
         return sum(left * worth[index] * size[index] for index, left in enumerate(self._state.left))
 
     def _add(self, index: int, row: int, pods: int) -> None:

@@ -1,6 +1,5 @@
 """On what terms the pods of a class may go to each node: allowed or not, and at what cost."""
 
-from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -20,13 +19,6 @@ from tradewind.cluster.snapshot import Nodes
 from tradewind.planner.objective import pod_cost, spread
 from tradewind.planner.problem import Amounts, Floats, Mask, PodClass
 from tradewind.planner.rent import Rent
-
-# Placing a pod is worth more than any saving; a higher priority more than all of the lower ones, as far as
-# the solvers' integers reach.
-_WORTH_STEP = 1e6
-_WORTH_REACH = 1e12
-# So many pods without favour may stay out for one with it.
-_FAVOUR_STEP = 16.0
 
 _IN_TREE_NAMES = frozenset(rule.name for rule in IN_TREE)
 
@@ -187,27 +179,6 @@ def opening(price: Floats, rent: Rent) -> Floats:
     if not (rent.at_median and price.size):
         return rent.opening * price
     return rent.opening * (price + rent.at_median * (float(np.median(price)) - price))
-
-
-def worth(classes: Sequence[PodClass]) -> tuple[float, ...]:
-    """Of one pod of each class; levels of priority as far apart as the pods below them are many.
-
-    Levels of favour are closer, so that they leave the solvers' integers to the priorities.
-    """
-    counts = Counter[tuple[int, int]]()
-    for each in classes:
-        counts[each.priority, each.favour] += each.count
-    values: dict[tuple[int, int], float] = {}
-    value, below = 1.0, 0.0
-    for priority in sorted({priority for priority, _ in counts}):
-        start = below
-        value = max(value, below + 1.0)
-        for level in sorted(level for level in counts if level[0] == priority):
-            if below > start:
-                value = min(value * _FAVOUR_STEP, below - start + 1.0)
-            values[level] = min(value, _WORTH_REACH / _WORTH_STEP)
-            below += values[level] * counts[level]
-    return tuple(_WORTH_STEP * values[each.priority, each.favour] for each in classes)
 
 
 def _amounts(needs: Mapping[Account, int], nodes: Nodes) -> Amounts:

@@ -54,6 +54,7 @@ def _resolve(problem: Problem, best: Assignment, rows: Sequence[int], seconds: f
     for (index, _), pods in moving.items():
         counts[index] = counts.get(index, 0) + pods
     waiting = [index for index, left in enumerate(base.left) if left > counts.get(index, 0)]
+    waiting.sort(key=lambda index: -problem.worth[index])
     for index in waiting[: max(1, _WINDOW // max(len(rows), 1) - len(counts))]:
         if problem.classes[index].allowed[list(rows)].any():
             counts[index] = base.left[index]
