@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from kubernetes.client import ApiClient
@@ -31,7 +32,7 @@ Join = Callable[..., "Candidate"]
 class Candidate(Leader):
     """Remembers what it was told."""
 
-    def __init__(self, api: ApiClient, namespace: str, identity: str, **seconds: float) -> None:
+    def __init__(self, api: ApiClient, namespace: str, identity: str, **seconds: Any) -> None:
         super().__init__(api, namespace, _NAME, identity, **seconds, on_change=self._note)
         self.told: list[bool] = []
         self._noted = threading.Condition()
@@ -230,3 +231,14 @@ def permission(namespace: str) -> list[Object]:
             "subjects": [{"apiGroup": group, "kind": "User", "name": "stranger"}],
         },
     ]
+
+
+def test_a_leader_whose_loop_hangs_is_followed(api: Api, namespace: str, join: Join) -> None:
+    hangs = threading.Event()
+    first = join("first", **_SHORT, unfit=lambda: "loop planning: late" if hangs.is_set() else "")
+    first.wait_told(True)
+    second = join("second", **_SHORT)
+    hangs.set()
+    second.wait_told(True)
+    first.wait_told(True, False)
+    assert read(api, namespace)["holderIdentity"] == "second"

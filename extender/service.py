@@ -43,6 +43,8 @@ from tradewind.shadow.metrics import ShadowMetrics
 _LEARN_INTERVAL_SECONDS = 1.0
 _SHADOW_INTERVAL_SECONDS = 1.0
 _WAKE_INTERVAL_SECONDS = 1.0
+# For one round of each, requests to the API server included.
+_ROUND_SECONDS = 600.0
 _LOOPBACK = "127.0.0.1"
 # What a role must let people get, for all that the port shows.
 EXPLAIN_PATH = "/explain"
@@ -121,7 +123,13 @@ class Service:
         self._waker = answers.filter.waker
         add_verbs(verbs, answers, options.max_body_bytes)
         probes = verbs if options.probe_port is None else App()
-        add_probes(probes, self._parts, self._parts.registry, self._parts.feed.observe)
+        add_probes(
+            probes,
+            self._parts,
+            self._parts.registry,
+            self._parts.feed.observe,
+            missed=self._parts.heartbeats.missed,
+        )
         context = self._tls.context if self._tls else None
         yield Server(verbs, options.host, options.port, context, DirectProtocol)
         if options.probe_port is not None:
@@ -181,13 +189,16 @@ class Service:
             return True
         if self._shadow_leader is None:
             api = parts.api("--shadow")
-            self._shadow_leader = Leader(api, parts.namespace, SHADOW_LEASE, identity.identity())
+            self._shadow_leader = Leader(
+                api, parts.namespace, SHADOW_LEASE, identity.identity(), unfit=parts.heartbeats.missed
+            )
             self._shadow_leader.start()
         return self._shadow_leader.leading
 
     async def _keep_shadow(self) -> None:
         """Where the state is stale, time passes unwatched."""
         while True:
+            self._parts.heartbeats.beat("shadow", _ROUND_SECONDS)
             await asyncio.sleep(_SHADOW_INTERVAL_SECONDS)
             if self._parts.synced and not self._parts.stale:
                 await attempt(self._shadow.run)
@@ -201,7 +212,13 @@ class Service:
     async def _learning(self) -> AsyncIterator[MarketLearning]:
         """A candidate for the one that learns, until the end of what is done with it; then it gives up."""
         parts = self._parts
-        leader = Leader(parts.api("--learn"), parts.namespace, LEASE, identity.identity())
+        leader = Leader(
+            parts.api("--learn"),
+            parts.namespace,
+            LEASE,
+            identity.identity(),
+            unfit=parts.heartbeats.missed,
+        )
         starts = StartWatch(parts.cache)
         reflector = Reflector(parts.api("--learn"), starts.resources())
         learning = MarketLearning(
@@ -245,6 +262,7 @@ class Service:
 
     async def _wake_rejected(self, client: Client, own: PodReference) -> None:
         while True:
+            self._parts.heartbeats.beat("waker", _ROUND_SECONDS)
             await asyncio.sleep(_WAKE_INTERVAL_SECONDS)
             if self._waker.look():
                 await attempt(wake, client, own)
@@ -256,6 +274,7 @@ class Service:
 
     async def _learn(self, learning: MarketLearning) -> None:
         while True:
+            self._parts.heartbeats.beat("learning", _ROUND_SECONDS)
             await asyncio.sleep(_LEARN_INTERVAL_SECONDS)
             if self._parts.synced:
                 await attempt(learning.run)

@@ -67,6 +67,34 @@ def test_a_candidate_leads_or_follows_or_neither(replies: list[Reply], leading: 
     assert (leader.leading, leader.follows) == (leading, follows)
 
 
+def test_who_is_unfit_neither_renews_nor_claims() -> None:
+    """The Lease runs out for the others, and our own lead with it."""
+    server = ApiServer(Reply(404), spec("a"), spec("a"), spec("b"), spec("b"))
+    unfit = ""
+
+    async def go() -> None:
+        nonlocal unfit
+        async with serving(server):
+            api = ApiClient(Configuration(host=server.url))
+            leader = Leader(api, "shop", "lease", "a", unfit=lambda: unfit)
+            await asyncio.to_thread(leader._attempt, leader._round)
+            until = leader._leading_until
+            assert leader.leading
+            unfit = "loop planning: late"
+            await asyncio.to_thread(leader._attempt, leader._round)
+            assert leader._leading_until == until
+            assert leader.trouble == "neither claimed nor renewed: loop planning: late"
+            await asyncio.to_thread(leader._attempt, leader._round)  # another has claimed it
+            assert leader.follows
+            leader._seen_at -= 15  # which is gone as well
+            await asyncio.to_thread(leader._attempt, leader._round)
+            assert leader._leading_until < until
+            leader.stop()
+
+    asyncio.run(go())
+    assert [asked.method for asked in server.asked] == ["GET", "POST", "GET", "GET", "GET"]
+
+
 def test_whom_it_follows_must_give_signs_of_life() -> None:
     leader = after_a_round(spec("b"))
     leader._seen_at -= 14.9

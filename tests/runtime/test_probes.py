@@ -34,3 +34,14 @@ def test_ready_is_who_knows_the_cluster_and_has_no_trouble(
     add_probes(app, Cluster(synced=synced), CollectorRegistry(), trouble=lambda: trouble)
     answer = TestClient(app).get("/readyz")
     assert (answer.status_code, answer.json()) == (status, {"ready": status == 200, "reason": reason})
+
+
+@pytest.mark.parametrize(
+    ("missed", "status", "said"),
+    [("", 200, "ok"), ("loop planning: late", 503, "loop planning: late")],
+)
+def test_who_misses_a_heartbeat_is_not_alive(missed: str, status: int, said: str) -> None:
+    app = FastAPI()
+    add_probes(app, Cluster(synced=True), CollectorRegistry(), missed=lambda: missed)
+    answer = TestClient(app).get("/healthz")
+    assert (answer.status_code, answer.json()) == (status, {"status": said})

@@ -46,7 +46,14 @@ def run(options: argparse.Namespace) -> None:
     parts = Assembly(live(options.kubeconfig), options.config)
     publisher = parts.site_publisher(options.hub_kubeconfig, options.hub_namespace)
     app = FastAPI(title="Tradewind site", version=VERSION, docs_url=None, redoc_url=None)
-    add_probes(app, parts, parts.registry, parts.feed.observe, lambda: publisher.trouble)
+    add_probes(
+        app,
+        parts,
+        parts.registry,
+        parts.feed.observe,
+        trouble=lambda: publisher.trouble,
+        missed=parts.heartbeats.missed,
+    )
     with contextlib.ExitStack() as cleanup:
         server = Server(app, options.probe_host, options.probe_port)
         cleanup.callback(server.socket.close)

@@ -110,6 +110,13 @@ class Planning:
             )
         )
 
+    def late(self) -> Orders:
+        """Where planning fails: no pod is held for longer than promised."""
+        settings, now = self._settings.planner, time.time()
+        held = [pod for pod in self._cache.waiting() if gate.held(pod)]
+        late = overdue(held, {pod.uid: selection.waited_seconds(pod, now) for pod in held}, settings)
+        return Orders(ungate=late, overdue=late)
+
     def abandon(self, orders: Orders) -> None:
         """Nothing of it is written, because pods on their way could not be sent elsewhere: plan anew."""
         self.promises.forget(orders.placed())

@@ -66,6 +66,11 @@ _DIVERTED_SECONDS = 5.0
 # Full batches stay open for this many times the CPU time of a plan, which leaves the CPU to pods that are
 # created, ungated and bound.
 _REST_FACTOR = 4.0
+# For one round of each loop beside the solves of the settings: a solver process may have to be started, and
+# requests to the API server have deadlines of their own.
+_ROUND_SECONDS = 300.0
+_PLAN_SECONDS = 120.0
+_MAX_SOLVES = 3  # in a round of planning: with the unwritten, alone, with those in flight
 
 _log = logging.getLogger(__name__)
 
@@ -125,17 +130,26 @@ class PlannerService:
     def run(self) -> None:
         """Plan until SIGINT or SIGTERM; raise TradewindError for a port that cannot be used."""
         with contextlib.ExitStack() as cleanup:
-            probes = FastAPI(title="Tradewind planner", version=VERSION, docs_url=None, redoc_url=None)
-            add_probes(
-                probes, self._parts, self._parts.registry, self._parts.feed.observe, self._leadership_trouble
-            )
-            server = Server(probes, self._options.probe_host, self._options.probe_port)
+            server = Server(self._probes(), self._options.probe_host, self._options.probe_port)
             cleanup.callback(server.socket.close)
             cleanup.enter_context(self._parts.started())
             cleanup.callback(self._worker.close)
             cleanup.callback(self._leader.stop)
             gc.freeze()  # what the imports left is never garbage: keep the collector off it
             uvloop.run(self._run(server))
+
+    def _probes(self) -> FastAPI:
+        parts = self._parts
+        probes = FastAPI(title="Tradewind planner", version=VERSION, docs_url=None, redoc_url=None)
+        add_probes(
+            probes,
+            parts,
+            parts.registry,
+            parts.feed.observe,
+            trouble=self._leadership_trouble,
+            missed=parts.heartbeats.missed,
+        )
+        return probes
 
     def _new_leader(self) -> Leader:
         duration = self._options.lease_seconds
@@ -147,6 +161,7 @@ class PlannerService:
             duration=duration,
             retry=min(2.0, duration / 5),
             on_change=self._on_leadership,
+            unfit=self._parts.heartbeats.missed,
         )
 
     def _leadership_trouble(self) -> str:
@@ -195,6 +210,7 @@ class PlannerService:
         parts = self._parts
         guard = FloorGuard(parts.cache, Client(self._api), parts.settings, self._metrics)
         while True:
+            parts.heartbeats.beat("floors", _ROUND_SECONDS)
             await asyncio.sleep(_FLOOR_SECONDS)
             if self._leader.leading and parts.synced and not parts.settings.shadow:
                 await attempt(guard.run)
@@ -217,6 +233,7 @@ class PlannerService:
         )
         try:
             while True:
+                parts.heartbeats.beat("standing", _ROUND_SECONDS + parts.settings.planner.standing.seconds)
                 await asyncio.sleep(_STANDING_SECONDS)
                 leading = leader.leading and parts.synced
                 await attempt(standing.run if leading else standing.rest)
@@ -225,6 +242,7 @@ class PlannerService:
 
     async def _keep_company(self, events: PlanEvents) -> None:
         while True:
+            self._parts.heartbeats.beat("gangs", _ROUND_SECONDS)
             await asyncio.sleep(_COMPANY_SECONDS)
             if not (self._leader.leading and self._parts.synced) or self._parts.settings.shadow:
                 continue
@@ -237,6 +255,7 @@ class PlannerService:
 
     async def _move(self, events: PlanEvents) -> None:
         while True:
+            self._parts.heartbeats.beat("moves", _ROUND_SECONDS)
             await asyncio.sleep(_MOVES_SECONDS if self._moves.emptying() is None else _MOVING_SECONDS)
             try:
                 if not self._leader.leading:
@@ -249,21 +268,34 @@ class PlannerService:
 
     async def _plan(self, writer: PlanWriter, events: PlanEvents) -> None:
         seen = WorkCounter()
+        self._beat_planning()
         while True:
-            if not self._parts.synced:
-                await asyncio.sleep(_SYNC_SECONDS)
-                continue
-            if not self._worker.loaded:
-                await attempt(self._worker.start)
-            news = await self._collect(seen, writer)
             try:
-                more = await self._round(writer, events, news=news != seen)
+                seen = await self._turn(seen, writer, events)
+                self._beat_planning()  # a loop whose every turn fails is as good as dead
             except Exception:  # noqa: BLE001  any defect at all: the next batch may do better
                 _log.exception("planning failed; retrying with the next batch")
-                more = False
+                if self._leader.leading:
+                    self._carry(self._planning.late(), writer, events)
+                await asyncio.sleep(_LOOK_SECONDS)
             finally:
                 self._planning.promises.resume()
-            seen = seen if more else news
+
+    def _beat_planning(self) -> None:
+        settings = self._parts.settings.planner
+        solves = _MAX_SOLVES * (settings.solve_seconds + settings.place_seconds)
+        self._parts.heartbeats.beat("planning", _PLAN_SECONDS + settings.batch.seconds + solves)
+
+    async def _turn(self, seen: WorkCounter, writer: PlanWriter, events: PlanEvents) -> WorkCounter:
+        """What is seen by now: more of it where nothing is left for another turn right away."""
+        if not self._parts.synced:
+            await asyncio.sleep(_SYNC_SECONDS)
+            return seen
+        if not self._worker.loaded:
+            await attempt(self._worker.start)
+        news = await self._collect(seen, writer)
+        more = await self._round(writer, events, news=news != seen)
+        return seen if more else news
 
     async def _collect(self, seen: WorkCounter, writer: PlanWriter) -> WorkCounter:
         """A batch as soon as there is one, or nothing new after a while."""
@@ -305,10 +337,13 @@ class PlannerService:
         if not self._leader.leading or not self._parts.cache.waiting():
             return False
         orders = await asyncio.to_thread(self._decide, news=news)
+        self._carry(orders, writer, events)
+        return orders.more
+
+    def _carry(self, orders: Orders, writer: PlanWriter, events: PlanEvents) -> None:
         task = asyncio.create_task(self._carry_out(orders, writer, events))
         self._under_way.add(task)
         task.add_done_callback(self._under_way.discard)
-        return orders.more
 
     def _decide(self, *, news: bool) -> Orders:
         started = time.thread_time()

@@ -54,13 +54,14 @@ class Presence:
         scheduler_name: str,
         seconds: float = 15.0,
         on_change: Callable[[], None] = lambda: None,
+        unfit: Callable[[], str] = lambda: "",
     ) -> None:
         self.identity = identity
         self.alive: frozenset[str] = frozenset({identity})
         retry = min(2.0, seconds / 5)
         self._prefix = f"{scheduler_name}-fleet."
         lease = self._prefix + identity.lower()
-        self._leader = Leader(api, namespace, lease, identity, duration=seconds, retry=retry)
+        self._leader = Leader(api, namespace, lease, identity, duration=seconds, retry=retry, unfit=unfit)
         self._client = Client(ApiClient(api.configuration))
         self._path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
         self._seconds, self._retry = seconds, retry
@@ -85,6 +86,8 @@ class Presence:
                 self.look(decoded(_decoder, self._client.get(self._path)), time.monotonic())
             except ApiError as error:
                 _log.warning("the other schedulers of the fleet could not be looked for: %s", error)
+            except Exception:  # noqa: BLE001  a dead thread would keep those that are gone alive, in silence
+                _log.exception("the other schedulers of the fleet could not be looked for")
 
     def look(self, leases: _Leases, now: float) -> None:
         alive = {self.identity}

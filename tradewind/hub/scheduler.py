@@ -69,13 +69,18 @@ class FleetScheduler:
             self._state.promise_seconds = settings.promise_seconds
             self._queue.wake_all()
 
-    async def run(self, changed: asyncio.Event, synced: Callable[[], bool]) -> None:
+    async def run(
+        self, changed: asyncio.Event, synced: Callable[[], bool], beat: Callable[[], None] = lambda: None
+    ) -> None:
+        """`beat` is called after each round that did not fail."""
+        beat()
         while True:
             changed.clear()
             try:
                 if synced():
                     self._take_news()
                     self._start_turns()
+                beat()
             except Exception:  # noqa: BLE001  any defect at all: the next round may do better
                 _log.exception("a round of the fleet's scheduler failed; retrying")
             try:

@@ -5,6 +5,7 @@ import contextlib
 import gc
 from collections.abc import Coroutine, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import uvloop
@@ -26,12 +27,16 @@ from tradewind.kube.access import connect
 from tradewind.kube.client import Client
 from tradewind.kube.writes import ApiWrites
 from tradewind.runtime import identity
+from tradewind.runtime.heartbeats import Heartbeats
+from tradewind.runtime.probes import add_health
 from tradewind.runtime.server import Server, attempt, serve
 from tradewind.version import VERSION
 
 _FILES_INTERVAL_SECONDS = 1.0
 _HOMES_INTERVAL_SECONDS = 0.2
 _MAP_INTERVAL_SECONDS = 5.0
+# For one round of each loop, requests to the API server included.
+_ROUND_SECONDS = 120.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +68,7 @@ class FleetService:
         self._state = FleetState(options.namespace, self._wake, self._settings.fleet.promise_seconds)
         self._watches = Reflector(self._api, self._state.resources())
         self._moved = False
+        self._heartbeats = Heartbeats()
         self._presence = Presence(
             self._api,
             options.namespace,
@@ -70,6 +76,7 @@ class FleetService:
             scheduler_name=options.scheduler_name,
             seconds=options.lease_seconds,
             on_change=self._homes_moved,
+            unfit=self._heartbeats.missed,
         )
         self._homes = HomeView(self._presence.identity, lambda: self._presence.alive)
 
@@ -116,13 +123,15 @@ class FleetService:
     def _background(
         self, scheduler: FleetScheduler, mapper: PartitionMapper
     ) -> Iterator[Coroutine[None, None, None]]:
-        yield scheduler.run(self._changed, lambda: self._watches.synced)
+        beat = partial(self._heartbeats.beat, "scheduler", _ROUND_SECONDS)
+        yield scheduler.run(self._changed, lambda: self._watches.synced, beat)
         yield self._follow_files(scheduler)
         yield self._follow_homes(scheduler)
         yield self._map_partitions(mapper)
 
     async def _follow_homes(self, scheduler: FleetScheduler) -> None:
         while True:
+            self._heartbeats.beat("homes", _ROUND_SECONDS)
             await asyncio.sleep(_HOMES_INTERVAL_SECONDS)
             if self._moved and self._watches.synced:
                 self._moved = False
@@ -130,12 +139,14 @@ class FleetService:
 
     async def _map_partitions(self, mapper: PartitionMapper) -> None:
         while True:
+            self._heartbeats.beat("partitions", _ROUND_SECONDS)
             await asyncio.sleep(_MAP_INTERVAL_SECONDS)
             if self._watches.synced and await mapper.run():
                 self._homes_moved()
 
     async def _follow_files(self, scheduler: FleetScheduler) -> None:
         while True:
+            self._heartbeats.beat("files", _ROUND_SECONDS)
             await asyncio.sleep(_FILES_INTERVAL_SECONDS)
             await attempt(self._settings.refresh, lambda _: None)
             scheduler.configure(self._settings.fleet)
@@ -149,10 +160,7 @@ class FleetService:
 
     def _probes(self) -> FastAPI:
         app = FastAPI(title="Tradewind fleet", version=VERSION, docs_url=None, redoc_url=None)
-
-        @app.get("/healthz", summary="Is the process alive?")
-        async def healthz() -> dict[str, str]:
-            return {"status": "ok"}
+        add_health(app, self._heartbeats.missed)
 
         @app.get("/readyz", summary="Can it do its work?")
         async def readyz(response: Response) -> dict[str, str | bool]:

@@ -45,6 +45,7 @@ class Leader:
         renew: float | None = None,  # seconds without a renewal after which we no longer lead; 2/3 of that
         retry: float = 2.0,  # seconds between two renewals, or two looks
         on_change: Callable[[bool], None] | None = None,
+        unfit: Callable[[], str] = lambda: "",  # why the process must neither claim nor renew the Lease
     ) -> None:
         self._renew = duration * 2 / 3 if renew is None else renew
         if not (identity and 0 < retry < self._renew < duration):
@@ -57,12 +58,13 @@ class Leader:
         self._duration = math.ceil(duration)  # the API knows whole seconds only
         self._retry = retry
         self._on_change = on_change
+        self._unfit = unfit
         self._store = LeaseStore(api, namespace, name)
         self._seen: Lease | None = None
         self._seen_at = _NEVER
         self._leading_until = _NEVER
         self._announced = False
-        self._logged: int | None = None  # the status of the last failure, while it lasts
+        self._logged: object = None  # the kind of the last failure, while it lasts
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"lease-{name}", daemon=True)
 
@@ -101,11 +103,12 @@ class Leader:
         try:
             work()
             self.trouble, self._logged = "", None
-        except ApiError as error:
+        except TradewindError as error:
             self.trouble = str(error)
-            if self._logged != error.status:
+            kind = error.status if isinstance(error, ApiError) else type(error)
+            if self._logged != kind:
                 _log.warning("%s: %s; retrying every %.0f s", self._store, error, self._retry)
-            self._logged = error.status
+            self._logged = kind
         except Exception as error:  # noqa: BLE001  a dead thread would never lead again, in silence
             self.trouble = str(error)
             _log.exception("%s: unexpected failure", self._store)
@@ -116,11 +119,14 @@ class Leader:
         return min(pause, max(0.0, self._leading_until - time.monotonic())) if self._announced else pause
 
     def _round(self) -> None:
-        if not self._ours():
+        unfit = self._unfit()
+        if unfit or not self._ours():
             self._look()
             if self._seen is not None and not self._free(self._seen, self._seen_at):
                 self._leading_until = _NEVER
                 return
+        if unfit:
+            raise TradewindError(f"neither claimed nor renewed: {unfit}")
         self._claim()
 
     def _look(self) -> None:

@@ -6,8 +6,9 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,7 @@ class SolverProcess:
         self._connection: Connection | None = None
         self._loaded = False
         self._killed = False
+        self._changing = threading.RLock()
 
     @property
     def pid(self) -> int | None:
@@ -46,25 +48,36 @@ class SolverProcess:
     @property
     def loaded(self) -> bool:
         """Whether a request would be taken up at once."""
-        if self._process is None or self._connection is None or self._process.poll() is not None:
+        process, connection = self._process, self._connection
+        if process is None or connection is None or process.poll() is not None:
             return False
-        return self._loaded or self._connection.poll()
+        try:
+            return self._loaded or connection.poll()
+        except OSError:  # closed in another thread
+            return False
 
     def start(self) -> Connection:
         """Ahead of the first request, so that it need not wait for the solvers to load."""
+        with self._changing:
+            return self._start()
+
+    def _start(self) -> Connection:
         if self._process is None or self._connection is None or self._process.poll() is not None:
             self.close()
             ours, theirs = socket.socketpair()
             with theirs:
                 self._connection = Connection(ours.detach())
-                # Not by multiprocessing, which would load the parent's main module once more.
-                command = [sys.executable, "-m", self._module, str(theirs.fileno())]
+                command = self._command(theirs.fileno())
                 paths = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
                 environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
                 self._process = subprocess.Popen(command, pass_fds=[theirs.fileno()], env=environment)  # noqa: S603
         if self._killed:
             self._process.kill()
         return self._connection
+
+    def _command(self, descriptor: int) -> list[str]:
+        """Not by multiprocessing, which would load the parent's main module once more."""
+        return [sys.executable, "-m", self._module, str(descriptor)]
 
     def kill(self) -> None:
         """For good, from another thread than that which waits for an answer, and learns of it."""
@@ -73,24 +86,26 @@ class SolverProcess:
             self._process.kill()
 
     def close(self) -> None:
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            self._process = None
-        self._loaded = False
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        with self._changing:
+            if self._process is not None:
+                self._process.kill()
+                self._process.wait()
+                self._process = None
+            self._loaded = False
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
 
     def ask(self, *request: Any) -> Connection:
         """Send it, and wait until the process has it: loading the solvers is not part of their time."""
+        deadline = time.monotonic() + _START_SECONDS
         try:
             connection = self.start()
-            connection.send(request)
+            with self._killing_at(deadline):
+                connection.send(request)
         except OSError as error:
             self.close()
             raise SolverLostError(f"the solver could not be reached: {error}") from error
-        deadline = time.monotonic() + _START_SECONDS
         if not self._loaded:
             self.receive(connection, deadline)
             self._loaded = True
@@ -108,7 +123,8 @@ class SolverProcess:
             if not connection.poll(max(deadline - time.monotonic(), 0)):
                 self.close()
                 raise SolverLostError("the solver was not done in time")
-            message = connection.recv()
+            with self._killing_at(deadline):
+                message = connection.recv()
         except (OSError, EOFError) as error:
             code = self._exit_code()
             self.close()
@@ -116,6 +132,21 @@ class SolverProcess:
         if isinstance(message, Failure):
             raise SolverLostError(f"the solver failed: {message.text}")
         return message
+
+    @contextlib.contextmanager
+    def _killing_at(self, deadline: float) -> Iterator[None]:
+        """The end of the process is the end of a read or a write that waits for it."""
+        process = self._process
+        if process is None:
+            yield
+            return
+        timer = threading.Timer(max(deadline - time.monotonic(), 0), process.kill)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
 
     def _exit_code(self) -> int | None:
         if self._process is None:

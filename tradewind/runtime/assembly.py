@@ -32,6 +32,7 @@ from tradewind.market.metrics import MarketMetrics
 from tradewind.market.recall import MarketRecall
 from tradewind.planner.settings import PoolTemplate
 from tradewind.runtime import identity
+from tradewind.runtime.heartbeats import Heartbeats
 from tradewind.runtime.provisioning import pools
 from tradewind.runtime.server import attempt
 from tradewind.runtime.site import SitePublisher, publisher
@@ -42,6 +43,10 @@ _PRICES_INTERVAL_SECONDS = 0.5  # to see whether it is time to ask
 _LEARNED_INTERVAL_SECONDS = 1.0  # the same
 _SITE_INTERVAL_SECONDS = 0.5  # the same
 _GUIDE_INTERVAL_SECONDS = 0.5  # to see whether it is too old
+# For one round: of files, and of servers, whose requests have deadlines of their own.
+_FILES_SECONDS = 120.0
+_SERVERS_SECONDS = 600.0
+_MAX_QUERIES = 10  # to Prometheus, in a round
 
 
 class _Pools(NamedTuple):
@@ -66,6 +71,7 @@ class Assembly:
         self.cache = Cache(self.market.offer_of)
         self.settings = Settings(config, ConfigMetrics(self.registry), self.cache.notify)
         self.feed = MarketFeed(self.market, self.cache, self.settings.market, self.market_metrics)
+        self.heartbeats = Heartbeats()
         self._source = source
         self._pools: _Pools | None = None
         self._guide_follower: GuideFollower | None = None
@@ -128,16 +134,20 @@ class Assembly:
         refused = partial(self._warn, "ConfigurationRefused")
         table_refused = partial(self._warn, "PriceTableRefused")
         while True:
+            self.heartbeats.beat("files", _FILES_SECONDS)
             await asyncio.sleep(_FILES_INTERVAL_SECONDS)
             await attempt(self.settings.refresh, refused)
             await attempt(self.feed.follow, self.settings.market, table_refused)
             if self.synced:
                 await attempt(self.feed.report)
-            also()
+            await attempt(also)
 
     async def follow_prices(self) -> None:
         """Apart from the rest: a slow server of prices keeps nothing else waiting."""
         while True:
+            asked = self.settings.market.prometheus
+            waits = _MAX_QUERIES * asked.timeout_seconds if asked else 0.0
+            self.heartbeats.beat("prices", _SERVERS_SECONDS + waits)
             if self.synced:
                 await attempt(self._follow_karpenter)
                 await attempt(self.feed.poll)
@@ -167,6 +177,7 @@ class Assembly:
         """For a process that does not learn itself: the rates that the leader of those who do has written."""
         recall = MarketRecall(self.market, self.cache, self.market_memory("--learn"), self.feed.offer)
         while True:
+            self.heartbeats.beat("learned", _SERVERS_SECONDS)
             if self.synced:
                 await attempt(recall.run)
             await asyncio.sleep(_LEARNED_INTERVAL_SECONDS)
@@ -180,6 +191,7 @@ class Assembly:
         reflector.start()
         try:
             while True:
+                self.heartbeats.beat("guide", _FILES_SECONDS)
                 await asyncio.sleep(_GUIDE_INTERVAL_SECONDS)
                 await attempt(follower.check)
         finally:
@@ -196,6 +208,7 @@ class Assembly:
     async def follow_site(self, site: SitePublisher, active: Callable[[], bool] = lambda: True) -> None:
         """What the hub is told about this cluster; by one of several replicas, the one that is `active`."""
         while True:
+            self.heartbeats.beat("site", _SERVERS_SECONDS)
             if self.synced and active():
                 await attempt(site.run)
             await asyncio.sleep(_SITE_INTERVAL_SECONDS)

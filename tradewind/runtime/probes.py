@@ -45,20 +45,32 @@ class Version(BaseModel):
     cluster: str
 
 
+def add_health(app: FastAPI, missed: Callable[[], str]) -> None:
+    @app.get("/healthz", summary="Is the process alive?", responses={503: {"model": Health}})
+    async def healthz(response: Response) -> Health:
+        found = missed()
+        if found:
+            response.status_code = 503
+        return Health(status=found or "ok")
+
+
 def add_probes(
     app: FastAPI,
     cluster: ClusterView,
     registry: CollectorRegistry,
     before_metrics: Callable[[], None] = lambda: None,
+    *,
     trouble: Callable[[], str] = lambda: "",
+    missed: Callable[[], str] = lambda: "",
 ) -> None:
-    """`before_metrics` brings gauges up to date that others keep; with any `trouble` we are not ready."""
+    """`before_metrics` brings gauges up to date that others keep; with any `trouble` we are not ready.
+
+    `missed` are the heartbeats of loops that no longer do their work: only a restart helps.
+    """
     metrics = ClusterMetrics(registry, cluster.watches)
     Gauge("tradewind_build_info", "Always 1.", ["version"], registry=registry).labels(VERSION).set(1)
 
-    @app.get("/healthz", summary="Is the process alive?")
-    async def healthz() -> Health:
-        return Health(status="ok")
+    add_health(app, missed)
 
     @app.get("/readyz", summary="Can it do its work?", responses={503: {"model": Readiness}})
     async def readyz(response: Response) -> Readiness:

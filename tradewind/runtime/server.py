@@ -63,22 +63,38 @@ class Server(uvicorn.Server):
 async def serve(
     servers: Sequence[Server], background: Iterable[Coroutine[None, None, None]], welcome: str
 ) -> None:
-    """Until SIGINT or SIGTERM; what is under way is answered, and then the background work ends too."""
+    """Until SIGINT or SIGTERM; what is under way is answered, and then the background work ends too.
+
+    The same where background work fails, and then its exception is raised: a process without one of its
+    parts must not look alive.
+    """
+    failures: list[BaseException] = []
 
     def stop() -> None:
         for server in servers:
             server.should_exit = True
 
+    def supervise(task: asyncio.Task[None]) -> None:
+        failure = None if task.cancelled() else task.exception()
+        if failure is not None:
+            _log.critical("Stopping: %s failed", task.get_name(), exc_info=failure)
+            failures.append(failure)
+            stop()
+
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop)
     serving = [asyncio.create_task(server.serve(sockets=[server.socket])) for server in servers]
-    tasks = [asyncio.create_task(work) for work in background]
+    tasks = [asyncio.create_task(work, name=getattr(work, "__qualname__", None)) for work in background]
+    for task in tasks:
+        task.add_done_callback(supervise)
     print(welcome, flush=True)
     await asyncio.gather(*serving)
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
+    if failures:
+        raise failures[0]
 
 
 @contextlib.contextmanager

@@ -1,0 +1,210 @@
+"""The life of the planner: whatever part of it fails or hangs, that shows, and no pod stays held."""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any, NoReturn, Self
+
+import aiohttp
+import pytest
+from kubernetes.client import ApiClient, Configuration
+
+from tests.builders import node, pod
+from tests.kube.api_server import ApiServer, Asked, Reply, serving
+from tradewind.cluster.cache import Cache
+from tradewind.cluster.karpenter import Provisioning
+from tradewind.config.document import Document
+from tradewind.controller.orders import Orders
+from tradewind.controller.release import LEASE
+from tradewind.controller.service import PlannerOptions, PlannerService
+from tradewind.planner import gate
+from tradewind.runtime import identity
+from tradewind.runtime.assembly import Assembly
+from tradewind.runtime.heartbeats import Heartbeats
+from tradewind.runtime.server import Server
+
+_SECONDS = 60.0
+# A standing solve would have a process of its own.
+_CONFIGURATION = Document.model_validate(
+    {
+        "apiVersion": "tradewind.dev/v1alpha1",
+        "kind": "TradewindConfiguration",
+        "planner": {"standing": {"enabled": False}},
+    }
+)
+_LONG_AGO = datetime.now(UTC) - timedelta(hours=1)
+
+
+class Source:
+    """A live cluster that is known already: a node, and a pod that was held for too long."""
+
+    name = "a cluster"
+    synced = True
+    watches: tuple[()] = ()
+    provisioning = Provisioning()
+
+    def __init__(self, url: str) -> None:
+        self.api = ApiClient(Configuration(host=url))
+
+    def attach(self, cache: Cache, stale_seconds: int) -> None:
+        del stale_seconds
+        created = _LONG_AGO.strftime("%Y-%m-%dT%H:%M:%SZ")
+        cache.apply_node(node("a").cpu(2).build())
+        held = pod("held").requests(cpu=1).field("metadata", "creationTimestamp", value=created)
+        cache.apply_pod(held.field("spec", "schedulingGates", value=[{"name": gate.GATE}]).build())
+
+    def refresh(self) -> None:
+        pass
+
+    def start(self) -> None:
+        pass
+
+    def stop(self) -> None:
+        pass
+
+
+class LeaseServer(ApiServer):
+    """Keeps one Lease, as the API server does, and takes every other write."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lease: dict[str, Any] = {}
+
+    @property
+    def holder(self) -> str | None:
+        found: str | None = self.lease.get("spec", {}).get("holderIdentity")
+        return found
+
+    @property
+    def ungated(self) -> bool:
+        return any("schedulingGates" in str(asked.body) for asked in self.asked if asked.method == "PATCH")
+
+    async def answer(self, asked: Asked) -> Reply:
+        if not asked.path.endswith((f"/leases/{LEASE}", "/leases")):
+            return Reply(404) if asked.method == "GET" else Reply()
+        if asked.method == "GET":
+            return Reply(body=self.lease) if self.lease else Reply(404)
+        version = self.lease.get("metadata", {}).get("resourceVersion")
+        if asked.body["metadata"].get("resourceVersion") != version:
+            return Reply(409)
+        metadata = {"name": LEASE, "resourceVersion": str(len(self.asked))}
+        self.lease = {"metadata": metadata, "spec": asked.body["spec"]}
+        return Reply(body=self.lease)
+
+
+class Planner:
+    """In this event loop, with a clock of its own for the heartbeats."""
+
+    def __init__(self, api: LeaseServer, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(identity, "identity", lambda: name)
+        self.now = 0.0
+        self.parts = Assembly(Source(api.url), _CONFIGURATION)
+        self.parts.heartbeats = Heartbeats(lambda: self.now)
+        self.service = PlannerService(PlannerOptions("127.0.0.1", 0, lease_seconds=1.5), self.parts)
+
+    @property
+    def leading(self) -> bool:
+        return self.service._leader.leading
+
+    async def health(self) -> int:
+        async with aiohttp.ClientSession() as session, session.get(f"{self._server.url}/healthz") as answer:
+            return answer.status
+
+    async def __aenter__(self) -> Self:
+        self._server = Server(self.service._probes(), "127.0.0.1", 0)
+        self.task = asyncio.create_task(self.service._run(self._server))
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._server.should_exit = True
+        await asyncio.gather(self.task, return_exceptions=True)
+        await asyncio.to_thread(self.service._leader.stop)
+        await asyncio.to_thread(self.service._worker.close)
+        self._server.socket.close()
+
+
+@pytest.fixture
+def api() -> LeaseServer:
+    return LeaseServer()
+
+
+async def until(seen: Callable[[], bool]) -> None:
+    async with asyncio.timeout(_SECONDS):
+        while not seen():  # noqa: ASYNC110  of other threads
+            await asyncio.sleep(0.02)
+
+
+async def fail_async(*_: object, **__: object) -> NoReturn:
+    raise ZeroDivisionError("a bug")
+
+
+def fail(*_: object, **__: object) -> NoReturn:
+    raise ZeroDivisionError("a bug")
+
+
+@pytest.mark.parametrize("part", ["collect", "decide", "none"])
+def test_a_turn_that_fails_holds_nobody_for_longer_and_the_next_is_tried(
+    api: LeaseServer, part: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def go() -> None:
+        async with serving(api), Planner(api, "a", monkeypatch) as planner:
+            if part == "collect":
+                monkeypatch.setattr(planner.service, "_collect", fail_async)
+            if part == "decide":
+                monkeypatch.setattr(planner.service._planning, "decide", fail)
+            await until(lambda: api.ungated)
+            assert planner.leading
+            assert await planner.health() == 200
+            assert not planner.task.done()
+            planner.now += 10_000
+            if part == "none":
+                await until(lambda: not planner.parts.heartbeats.missed())
+                await until(lambda: planner.leading)
+                assert await planner.health() == 200
+            else:  # nothing was planned for as long as that
+                await until(lambda: planner.parts.heartbeats.missed().startswith("loop planning: "))
+                await until(lambda: not planner.leading)
+                assert await planner.health() == 503
+
+    asyncio.run(go())
+
+
+def test_a_loop_that_hangs_costs_the_lease(api: LeaseServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    hangs, go_on = threading.Event(), threading.Event()
+
+    def hang(**_: object) -> Orders:
+        hangs.set()
+        go_on.wait(_SECONDS)
+        return Orders()
+
+    async def go() -> None:
+        async with serving(api), Planner(api, "first", monkeypatch) as first:
+            monkeypatch.setattr(first.service._planning, "decide", hang)
+            await until(hangs.is_set)
+            async with Planner(api, "second", monkeypatch) as second:
+                assert api.holder == "first"
+                assert await first.health() == 200
+                first.now += 10_000
+                await until(lambda: second.leading)
+                assert not first.leading
+                assert (await first.health(), await second.health()) == (503, 200)
+                await until(lambda: api.ungated)
+                go_on.set()
+
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize("loop", ["_plan", "_move", "_stand", "_keep_company"])
+def test_a_loop_that_dies_takes_the_process_down(
+    api: LeaseServer, loop: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def go() -> None:
+        async with serving(api):
+            planner = Planner(api, "a", monkeypatch)
+            monkeypatch.setattr(planner.service, loop, fail_async)
+            async with planner, asyncio.timeout(_SECONDS):
+                await planner.task
+
+    with pytest.raises(ZeroDivisionError):
+        asyncio.run(go())
