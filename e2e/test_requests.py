@@ -64,7 +64,10 @@ def look(plane: ControlPlane, role_kubeconfig: Path, start_scheduler: StartSched
     with Recorder(rejects=True) as recorder:
 
         def compare(cases: Sequence[Case]) -> None:
-            service = Tradewind(plane.workspace, role_kubeconfig, name="tradewind-requests")
+            settings = {"recheck": True}
+            service = Tradewind(
+                plane.workspace, role_kubeconfig, name="tradewind-requests", settings=settings
+            )
             entry = scheduler.extender(recorder.url)
             start_scheduler(scheduler.configuration(extenders=[entry], percentage_of_nodes_to_score=100))
             fitting = {case.pod: case.fitting for case in cases}

@@ -1,7 +1,7 @@
 """Our processes under their accounts, and what becomes of one that may not list or watch."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -26,6 +26,7 @@ class Service(tradewind.Service):
 
     def __init__(self, plane: ControlPlane, command: str, **flags: Any) -> None:
         self.pod = next_name(command)
+        self.url = f"http://127.0.0.1:{flags.get('port', 0)}"
         super().__init__(
             plane.workspace,
             command,
@@ -37,6 +38,9 @@ class Service(tradewind.Service):
 
     def ready(self) -> bool:
         return urllib3.request("GET", f"{self.probes}/readyz").status == 200
+
+    def post(self, path: str, request: Mapping[str, Any]) -> Any:
+        return urllib3.request("POST", f"{self.url}{path}", json=request).json()
 
     def known(self, resource: str) -> float:
         """How many objects of the resource are in the cluster state."""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from e2e import outcomes
+from e2e import objects, outcomes
 from e2e.api import Api
 from e2e.installation.conftest import KubeconfigOf, only
 from e2e.installation.installation import NAMESPACE, ROOT, eventually
@@ -60,6 +60,20 @@ def silent_about_its_configuration(service: Service, verb: str, resource: str, _
     eventually(lambda: service.refusals(verb, resource) > 0)
 
 
+def without_waking(service: Service, verb: str, resource: str, add: Add) -> None:
+    """A rejected pod that would be accepted now waits for kube-scheduler's own retry."""
+    eventually(service.ready)
+    service.configure({"rules": {"limits": {"overcommit": {"memory": 1}}}})
+    before = service.known("nodes")
+    add("nodes")
+    eventually(lambda: service.knows_more_than(before, "nodes"))
+    greedy = objects.pod("greedy", "default", containers=[objects.container(limits={"memory": "1Pi"})])
+    request = {"Pod": greedy, "NodeNames": ["late"]}
+    eventually(lambda: service.post("/filter", request)["NodeNames"] == [])
+    service.configure({})
+    eventually(lambda: service.refusals(verb, resource) > 0)
+
+
 def without_a_guide(service: Service, verb: str, resource: str, _add: Add) -> None:
     """And nothing else: scores do without."""
     eventually(service.ready)
@@ -70,6 +84,7 @@ def without_a_guide(service: Service, verb: str, resource: str, _add: Add) -> No
 # A permission of another verb has no entry here, and so no proof that it is needed: its test fails.
 CONSEQUENCES = BLINDNESS | {
     "create": silent_about_its_configuration,
+    "patch": without_waking,
     "list configmaps": without_a_guide,
     "watch configmaps": without_a_guide,
 }
