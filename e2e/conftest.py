@@ -15,6 +15,7 @@ import pytest
 from e2e import fake, manifests, scheduler
 from e2e.api import Api
 from e2e.kind import Heartbeat, KindCluster
+from e2e.kubelets import Kubelets
 from e2e.objects import Object
 from e2e.plane import ControlPlane
 from e2e.processes import Process
@@ -116,9 +117,17 @@ def held(api: Api, add_nodes: AddNodes) -> Iterator[str]:
 
 
 @pytest.fixture
-def movable(api: Api, add_nodes: AddNodes) -> Iterator[str]:
+def kubelets(api: Api) -> Iterator[Kubelets]:
+    """Pods on nodes become Ready, for one test."""
+    started = Kubelets(api)
+    yield started
+    started.stop()
+
+
+@pytest.fixture
+def movable(api: Api, add_nodes: AddNodes, kubelets: Kubelets) -> Iterator[str]:
     """A namespace whose pods are held and may be moved, for one test."""
-    del add_nodes
+    del add_nodes, kubelets
     name = fake.add_namespace(api, held=True)
     with fake.existing(api, manifests.component_roles("moves")):
         yield name

@@ -222,6 +222,7 @@ def test_workload_class_has_its_own_weights(
     assert outcomes.bound_node(api, namespace, "db") == "stable"
 
 
+@pytest.mark.usefixtures("kubelets")
 def test_floor_holds_while_a_deployment_scales(
     api: Api, serve: Serve, start_planner: StartPlanner, add_nodes: AddNodes, namespace: str
 ) -> None:
@@ -252,6 +253,7 @@ def test_floor_holds_while_a_deployment_scales(
     assert shrunk.total() == 3
 
 
+@pytest.mark.usefixtures("kubelets")
 def test_a_rollout_keeps_the_floor(
     api: Api, serve: Serve, start_planner: StartPlanner, add_nodes: AddNodes, namespace: str
 ) -> None:

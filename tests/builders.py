@@ -119,7 +119,11 @@ class PodBuilder(_Object):
         return self.field("spec", "resources", "requests", value=_resource_list(extended, quantities))
 
     def on(self, node_name: str) -> Self:
-        return self.field("spec", "nodeName", value=node_name)
+        """Where it is Ready."""
+        return self.field("spec", "nodeName", value=node_name).ready()
+
+    def ready(self, status: str = "True") -> Self:
+        return self.field("status", "conditions", value=[{"type": "Ready", "status": status}])
 
     def owner(self, kind: str, name: str, uid: str) -> Self:
         owner = {"apiVersion": "apps/v1", "kind": kind, "name": name, "uid": uid, "controller": True}

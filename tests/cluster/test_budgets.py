@@ -19,11 +19,25 @@ def budget(**fields: Any) -> bytes:
     return json.dumps({**kind, "metadata": metadata, "spec": spec, **fields}).encode()
 
 
-PODS = [pod(f"web-{number}").label("app", "web").build() for number in range(4)]
+PODS = [pod(f"web-{number}").label("app", "web").on("n").build() for number in range(4)]
 OTHERS = [
     pod("db").label("app", "db").build(),
     pod("web").namespace("other").label("app", "web").build(),
 ]
+
+
+@pytest.mark.parametrize(
+    ("fields", "evictions"),
+    [
+        pytest.param({"minAvailable": 3}, 0, id="3 of 4 are Ready: 3 - 3"),
+        pytest.param({"minAvailable": 2}, 1, id="3 - 2"),
+        pytest.param({"maxUnavailable": 1}, 0, id="one is unavailable already"),
+        pytest.param({"maxUnavailable": 2}, 1, id="and another may be"),
+    ],
+)
+def test_pods_that_are_not_ready_are_unavailable(fields: dict[str, Any], evictions: int) -> None:
+    unready = pod("web-0").label("app", "web").on("n").ready("False").build()
+    assert read_budget(budget(spec=fields)).evictions([unready, *PODS[1:], *OTHERS]) == evictions
 
 
 @pytest.mark.parametrize(

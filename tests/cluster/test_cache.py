@@ -226,6 +226,26 @@ def test_a_snapshot_is_made_only_when_something_changed() -> None:
     assert cache.snapshot().generation > before.generation
 
 
+def test_readiness_alone_makes_no_new_snapshot() -> None:
+    cache = Cache(offer_of)
+    cache.apply_node(node("a").build())
+    web = pod("web").owner("ReplicaSet", "web", "web").requests(cpu="1").on("a")
+    cache.apply_pod(web.ready("False").build())
+    cache.changed_replicas()
+    snapshot, work = cache.snapshot(), cache.work()
+    cache.apply_pod(web.build())
+    assert cache.snapshot() is snapshot
+    assert cache.work() == work
+    _, replicas = cache.changed_replicas()
+    for pods in (cache.all_pods(), cache.pods_on("a"), *replicas.values()):
+        assert [each.ready for each in pods] == [True]
+    assert replicas
+    cache.apply_pod(web.ready("False").requests(cpu="2").build())
+    assert cache.snapshot() is not snapshot
+    cache.remove_pod(web.build().uid)
+    assert cache.snapshot().nodes.free[cache.snapshot().nodes.resource_rows["cpu"], 0] == 4_000
+
+
 def test_a_batch_is_seen_all_at_once_and_readers_do_not_wait_for_it() -> None:
     cache = Cache(offer_of)
     cache.apply_node(node("a").build())

@@ -45,6 +45,23 @@ def test_a_finished_pod(phase: str, finished: bool) -> None:
     assert pod("job").phase(phase).build().finished is finished
 
 
+@pytest.mark.parametrize(
+    ("built", "ready"),
+    [
+        pytest.param(pod("a").on("n"), True, id="by its condition"),
+        pytest.param(pod("a").on("n").ready("False"), False, id="not by its condition"),
+        pytest.param(pod("a").on("n").without("status", "conditions"), False, id="no kubelet has seen it"),
+        pytest.param(
+            pod("a").on("n").without("status", "conditions").phase("Running"), True, id="a file by hand"
+        ),
+        pytest.param(pod("a").on("n").without("status"), True, id="a shorter one"),
+        pytest.param(pod("a").without("status"), False, id="on no node"),
+    ],
+)
+def test_a_pod_is_ready(built: PodBuilder, *, ready: bool) -> None:
+    assert built.build().ready is ready
+
+
 def test_a_namespace() -> None:
     read = namespace("shop").label("team", "blue").build()
     assert read.name == "shop"

@@ -45,6 +45,13 @@ def protected(floor: str, *pods: PodBuilder) -> list[str]:
             id="share",
         ),
         pytest.param("min: 0", [replica(1)], [], id="no floor"),
+        # a ReplicaSet deletes the first before it looks at any cost
+        pytest.param(
+            "min: 1",
+            [replica(1).ready("False").annotation(DELETION_COST, "1000"), replica(2)],
+            ["web-2"],
+            id="only those that are Ready",
+        ),
         pytest.param(
             "min: 2",
             [replica(1), replica(2), replica(3).annotation(DELETION_COST, "1000")],

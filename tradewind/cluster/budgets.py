@@ -29,15 +29,18 @@ class Budget(msgspec.Struct, frozen=True, gc=False):
     def evictions(self, pods: Iterable[Pod]) -> int:
         """How many of the pods that it covers may be evicted now; `pods` are those on nodes.
 
-        Counted as its controller would where nothing else is known: all of them as healthy, and as many as
-        are wanted.
+        Counted as its controller would where nothing else is known: those that are Ready as healthy, and as
+        many wanted as there are.
         """
         if self.allowed is not None:
             return self.allowed
-        covered = sum(self.covers(pod) for pod in pods)
+        ready = [pod.ready for pod in pods if self.covers(pod)]
+        healthy, covered = sum(ready), len(ready)
         if self.max_unavailable is not None:
-            return min(_of(self.max_unavailable, covered), covered)
-        return max(covered - _of(self.min_available, covered), 0) if self.min_available is not None else 0
+            wanted = max(covered - _of(self.max_unavailable, covered), 0)
+        else:
+            wanted = covered if self.min_available is None else _of(self.min_available, covered)
+        return max(healthy - wanted, 0)
 
 
 def read_budget(data: bytes | msgspec.Raw) -> Budget:

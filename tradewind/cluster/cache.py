@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
+import msgspec
+
 from tradewind.cluster.added_nodes import with_nodes
 from tradewind.cluster.assumed import AssumedPods
 from tradewind.cluster.budgets import Budget
@@ -150,6 +152,9 @@ class Cache:
         with self._changed:
             before = self._pods.get(pod.uid)
             if before == pod:
+                return
+            if before is not None and _differ_in_readiness(before, pod):
+                self._note_readiness(before, pod)
                 return
             if before is not None:
                 self._take_off(before)
@@ -340,6 +345,15 @@ class Cache:
         if not on_node:
             self._pods_on.pop(pod.node_name, None)
 
+    def _note_readiness(self, before: Pod, pod: Pod) -> None:
+        """Placement does not ask for it: no new snapshot, and nobody is woken."""
+        self._pods[pod.uid] = pod
+        on_node = self._pods_on.get(pod.node_name, {})
+        if pod.uid in on_node:
+            on_node[pod.uid] = pod
+        if self._replicas is not None:
+            self._replicas.replace(before, pod)
+
     def _mark_replicas(self, node_name: str) -> None:
         if self._replicas is not None:
             self._replicas.mark(pod.workload for pod in self._pods_on.get(node_name, {}).values())
@@ -358,3 +372,8 @@ class Cache:
 
     def _open(self) -> None:
         self._work = WorkCounter(self._work.arrivals, self._work.openings + 1)
+
+
+def _differ_in_readiness(before: Pod, pod: Pod) -> bool:
+    """And in nothing else."""
+    return before.ready != pod.ready and msgspec.structs.replace(pod, ready=before.ready) == before

@@ -95,6 +95,7 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
     created: str = ""  # RFC 3339, sorts by time
     finished: bool = False
     deleting: bool = False
+    ready: bool = False  # on its node, by its condition Ready
     node_selector: Mapping[str, str] = {}
     node_terms: tuple[NodeSelectorTerm, ...] | None = None  # one of them must match; None asks for nothing
     tolerations: tuple[Toleration, ...] = ()
@@ -213,12 +214,20 @@ def pod_of(pod: PodObject) -> Pod:
         created=metadata.creation_timestamp or "",
         finished=status.phase in _FINISHED,
         deleting=metadata.deletion_timestamp is not None,
+        ready=bool(spec.node_name) and _is_ready(pod.status),
         gang=template.gang or annotations.get(_GANG_ANNOTATION, ""),
         gates=tuple([gate.name for gate in spec.scheduling_gates]) if spec.scheduling_gates else (),
         nominated="" if spec.node_name else status.nominated_node_name or "",
         bonds=bonds,
         claims=claims_of(name, spec) if CLAIM in bonds else (),
     )
+
+
+def _is_ready(status: PodStatus | None) -> bool:
+    """Files written by hand have no conditions, and a pod that no kubelet has seen yet has them neither."""
+    if status is None or not status.conditions:
+        return status is None or status.phase == "Running"
+    return any(each.type == "Ready" and each.status == "True" for each in status.conditions)
 
 
 _templates: dict[Hashable, Pod] = {}

@@ -163,6 +163,7 @@ class ContainerStatus(msgspec.Struct, rename="camel", gc=False):
 
 class Condition(msgspec.Struct, gc=False):
     type: str = ""
+    status: str = ""
     reason: str | None = None
 
 

@@ -112,9 +112,14 @@ def to_protect(
 
 
 def _on_durable_nodes(replicas: Sequence[Pod], snapshot: Snapshot) -> list[Pod]:
-    """Those that have a deletion cost first, then the oldest."""
+    """Those that have a deletion cost first, then the oldest.
+
+    Ready ones alone: a ReplicaSet deletes others before it looks at deletion costs.
+    """
     durable, row_of = snapshot.nodes.cluster.durable, snapshot.row_of
-    safe = [pod for pod in replicas if pod.node_name in row_of and durable[row_of[pod.node_name]]]
+    safe = [
+        pod for pod in replicas if pod.ready and pod.node_name in row_of and durable[row_of[pod.node_name]]
+    ]
     return sorted(safe, key=lambda pod: (DELETION_COST not in pod.annotations, pod.created, pod.name))
 
 

@@ -40,6 +40,7 @@ class Keeper(StrEnum):
     CRITICAL = "critical"
     YOUNG = "young"
     COOLING = "cool-down"
+    UNREADY = "not-ready"
 
 
 SENTENCES: Mapping[Keeper, str] = {
@@ -63,6 +64,7 @@ SENTENCES: Mapping[Keeper, str] = {
     Keeper.CRITICAL: "kept by critical pods, which are not moved for money",
     Keeper.YOUNG: "kept by pods that are too young to be moved",
     Keeper.COOLING: "cooling down, or kept by pods that were moved already",
+    Keeper.UNREADY: "kept by workloads with replicas that are not Ready",
 }
 """What to say of nodes."""
 
@@ -96,7 +98,7 @@ class Keepers:
     ) -> None:
         self._limits = limits
         placed = [pod for pod in pods if pod.node_name and not (pod.finished or pod.deleting)]
-        self._replicas = Counter(pod.workload for pod in placed)
+        self._ready = Counter(pod.workload for pod in placed if pod.ready)
         self._closed = [budget for budget in budgets if budget.evictions(placed) < 1]
         self._budgets = budgets
         self._followed = _followed(snapshot, placed)
@@ -123,7 +125,7 @@ class Keepers:
             found.append(Keeper.BARE)
         elif pod.owner.kind == "Job":
             found.append(Keeper.JOB)
-        elif self._replicas[pod.workload] < 2:  # noqa: PLR2004  itself and another
+        elif self._ready[pod.workload] - pod.ready < 1:
             found.append(Keeper.SINGLE)
         if pod.scheduler_name not in self._limits.schedulers:
             found.append(Keeper.SCHEDULER)

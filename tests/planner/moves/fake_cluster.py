@@ -61,6 +61,7 @@ class FakeCluster:
         self.dry_runs_pass = False  # whatever the budgets say
         self.recreated: Callable[[str], str] = lambda owner: owner  # what the controller makes in its place
         self.lands: Callable[[Pod, str], str] = lambda _, target: target
+        self.starts_for: Callable[[Pod], float] = lambda _: 0.0  # seconds on its node until it is Ready
         self.crash_after = -1  # evictions; then the leader dies before the answer
         self.saves = True
         self.promised: dict[str, Pod] = {}  # by UID, as on the nodes that they are planned on
@@ -68,6 +69,7 @@ class FakeCluster:
         self._settled = True
         self._numbers = itertools.count()
         self._created: dict[str, float] = {}
+        self._started: dict[str, float] = {}
         self.mover = self._new_leader()
 
     # What a test does to it.
@@ -87,6 +89,7 @@ class FakeCluster:
     def tick(self, seconds: float = 1.0) -> Round:
         self.now += seconds
         self._end_terminating()
+        self._start_pods()
         try:
             told = self.mover.run()
             self._settled = True
@@ -123,6 +126,16 @@ class FakeCluster:
     def held(self) -> list[Pod]:
         return [pod for pod in self.cache.waiting() if gate.held(pod)]
 
+    def unready(self, replica: Pod) -> list[Pod]:
+        """Of the same workload, besides this one."""
+        return [
+            pod
+            for pod in self.cache.all_pods()
+            if pod.workload == replica.workload
+            and pod.uid != replica.uid
+            and not (pod.ready or pod.deleting or pod.finished)
+        ]
+
     def on(self, name: str) -> list[Pod]:
         return [pod for pod in self.cache.all_pods() if pod.node_name == name]
 
@@ -146,6 +159,7 @@ class FakeCluster:
         if not self.budget_allows(victim) and not (dry_run and self.dry_runs_pass):
             return Refusal("a disruption budget", again=True)
         if not dry_run:
+            assert self.unready(there) == []
             self.evicted.append(Evicted(self.now, there))
             self.cache.apply_pod(msgspec.structs.replace(there, deleting=True))
             assert there.owner is not None
@@ -195,6 +209,13 @@ class FakeCluster:
         for each in self.cache.all_pods():
             if each.deleting:
                 self.cache.remove_pod(each.uid)
+
+    def _start_pods(self) -> None:
+        for each in self.cache.all_pods():
+            if each.node_name and not each.ready:
+                began = self._started.setdefault(each.uid, self.now)
+                if self.now - began >= self.starts_for(each):
+                    self.cache.apply_pod(msgspec.structs.replace(each, ready=True))
 
     def _plan(self) -> None:
         """Each held pod by itself: to where it is pinned, else anywhere; after a while it is let go."""

@@ -41,6 +41,52 @@ def test_a_node_is_emptied_pod_by_pod() -> None:
     cluster.check()
 
 
+def replicas_together(starts_for: float) -> FakeCluster:
+    """Two of one workload on the dear node, one on the cheap one, and a pod of another workload."""
+    cluster = FakeCluster(**QUICK)
+    cluster.add_node("dear", 3)
+    cluster.add_node("cheap", 1)
+    for owner, on in (("web", "dear"), ("web", "dear"), ("api", "dear"), ("web", "cheap"), ("api", "cheap")):
+        cluster.add_pod(owner, on, cpu="500m")
+    cluster.add_pod("critical", "cheap", cpu="100m", priority=2_000)  # which keeps that node
+    cluster.starts_for = lambda pod: starts_for if pod.workload == "web" else 1.0
+    return cluster
+
+
+def test_the_next_replica_waits_until_the_replacement_of_the_last_is_ready() -> None:
+    cluster = replicas_together(starts_for=60.0)
+    cluster.run(50)
+    assert sorted(each.pod.workload for each in cluster.evicted) == ["api", "web"]  # others need not wait
+    cluster.run(60)
+    first, second = [each.at for each in cluster.evicted if each.pod.workload == "web"]
+    assert second - first >= 60.0
+    cluster.run(20)
+    assert [drain.phase for drain in cluster.ended] == [Phase.DONE]
+    cluster.check()
+
+
+def test_a_replacement_that_never_becomes_ready_ends_the_set() -> None:
+    cluster = replicas_together(starts_for=1e9)
+    cluster.run(600)
+    assert len([each for each in cluster.evicted if each.pod.workload == "web"]) == 1
+    assert cluster.ended[0].reason.startswith("what replaces shop/web-")
+    assert cluster.ended[0].reason.endswith(" is not Ready")
+    cluster.check()
+
+
+def test_a_workload_with_a_replica_that_is_not_ready_is_left_alone() -> None:
+    cluster = two_nodes(pods=1)
+    cluster.starts_for = lambda _: 1e9
+    uid = cluster.add_pod("web0", "cheap", cpu="100m")
+    [third] = cluster.cache.pods([uid])
+    cluster.cache.apply_pod(msgspec.structs.replace(third, ready=False))
+    cluster.run(60)
+    assert cluster.evicted == []
+    cluster.starts_for = lambda _: 0.0
+    cluster.run(60)
+    assert len(cluster.evicted) == 1
+
+
 def test_a_replacement_is_pinned_and_the_room_of_the_others_is_taken() -> None:
     cluster = two_nodes()
     cluster.mover.run()

@@ -1,7 +1,8 @@
 """One set of moves on its way: chosen, dry run, reserved, evicting, placed, done; or given up, with a reason.
 
-Pods leave one after the other: the next is evicted when the replacement of the last is on its target. What is
-not as expected ends the set; replacements are planned as any other pod then, so that nobody stays held.
+Pods leave one after the other: the next is evicted when the replacement of the last is on its target, and one
+of the same workload when that replacement is Ready. What is not as expected ends the set; replacements are
+planned as any other pod then, so that nobody stays held.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,6 +24,8 @@ from tradewind.planner.selection import created_at
 _REVISION = "controller-revision-hash"
 # Pods that were told to end may take their time; the kubelet's default is half a minute.
 _LEAVE_SECONDS = 600.0
+# For a replacement to become Ready, where the next pod of its workload waits for that.
+_READY_SECONDS = 300.0
 # Beyond what its moves take, for dry run and reservations.
 _START_SECONDS = 30.0
 
@@ -47,6 +50,7 @@ class Moving(NamedTuple):
     evicted_at: float | None = None  # from just before the request
     replacement: str = ""  # its UID
     placed: bool = False  # on the target
+    ready: bool = False  # there, since we looked
     left: bool = False  # by itself, before we asked for it
 
     @property
@@ -80,8 +84,9 @@ def begin(
     cause: Cause = Cause.MONEY,
 ) -> Drain:
     moves = tuple(Moving(move.pod, move.target) for move in chosen.moves)
+    again = len(moves) - len({each.pod.workload for each in moves})
     # A budget may let the next pod go only after the replacement of the last is ready.
-    until = now + _START_SECONDS + 2 * place_seconds * len(moves)
+    until = now + _START_SECONDS + 2 * place_seconds * len(moves) + _READY_SECONDS * again
     return Drain(
         cause=cause,
         node=chosen.node,
@@ -104,10 +109,20 @@ def given_up(drain: Drain, reason: str, *, refused: bool = False) -> Drain:
 
 
 def due(drain: Drain) -> Moving | None:
-    """Who is evicted next; nobody while a replacement is on its way."""
-    if drain.phase is not Phase.EVICTING or any(each.open and each.evicted_at for each in drain.moves):
+    """Who is evicted next; nobody while a replacement has no node, nor of a workload that recovers."""
+    if drain.phase is not Phase.EVICTING or any(
+        each.open and each.evicted_at is not None for each in drain.moves
+    ):
         return None
-    return next((each for each in drain.moves if each.open), None)
+    waiting = recovering(drain)
+    return next((each for each in drain.moves if each.open and each.pod.workload not in waiting), None)
+
+
+def recovering(drain: Drain) -> frozenset[str]:
+    """Workloads of which a pod was evicted whose replacement is not Ready yet."""
+    return frozenset(
+        each.pod.workload for each in drain.moves if each.evicted_at is not None and not each.ready
+    )
 
 
 def evicting(drain: Drain, uid: str, now: float | None) -> Drain:
@@ -129,7 +144,12 @@ def observed(drain: Drain, pods: Sequence[Pod], now: float, place_seconds: float
         drain = _followed(drain, pods, now, place_seconds)
         if drain.phase is Phase.EVICTING and not any(each.open for each in drain.moves):
             drain = replace(drain, phase=Phase.PLACED, until=now + _LEAVE_SECONDS)
-    return given_up(drain, "it took too long") if now > drain.until else drain
+    return given_up(drain, _overdue(drain)) if now > drain.until else drain
+
+
+def _overdue(drain: Drain) -> str:
+    unready = next((each.pod for each in drain.moves if each.placed and not each.ready), None)
+    return f"what replaces {unready} is not Ready" if unready else "it took too long"
 
 
 def _followed(drain: Drain, pods: Sequence[Pod], now: float, place_seconds: float) -> Drain:
@@ -142,6 +162,9 @@ def _followed(drain: Drain, pods: Sequence[Pod], now: float, place_seconds: floa
             moved = each._replace(left=pod is None or pod.deleting or pod.finished)
         elif each.open:
             moved, trouble = _replaced(drain, each, pods, now - (each.evicted_at or now) > place_seconds)
+        elif each.placed and not each.ready:
+            found = there.get(each.replacement)
+            moved = each._replace(ready=found is not None and found.ready and not found.deleting)
         if trouble:
             return given_up(drain, trouble)
         moves.append(moved)
@@ -158,7 +181,7 @@ def _replaced(drain: Drain, each: Moving, pods: Sequence[Pod], overdue: bool) ->
         return each, f"{found}, which replaces {each.pod}, found no place" if overdue else ""
     if found.node_name != each.target:
         return each, f"{found}, which replaces {each.pod}, is on {found.node_name} instead of {each.target}"
-    return each._replace(replacement=found.uid, placed=True), ""
+    return each._replace(replacement=found.uid, placed=True, ready=found.ready), ""
 
 
 def replacement(drain: Drain, each: Moving, pods: Iterable[Pod]) -> Pod | None:

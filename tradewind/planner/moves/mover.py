@@ -17,7 +17,7 @@ from tradewind.planner.moves.causes import Cause
 from tradewind.planner.moves.drain import Drain, InFlight, Moving, Phase
 from tradewind.planner.moves.ledger import Ledger
 from tradewind.planner.moves.rescues import rescues
-from tradewind.planner.moves.rules import Rules, best_first, stakes
+from tradewind.planner.moves.rules import Rules, best_first, stakes, unready
 from tradewind.planner.moves.world import World
 from tradewind.planner.plan_annotation import PlanAnnotation
 from tradewind.planner.settings import MoveSettings, PlannerSettings
@@ -166,7 +166,8 @@ class Mover:
 
     def _rules(self, world: World) -> Rules:
         namespaces = world.snapshot.nodes.cluster.namespaces
-        return Rules(self._settings_of().moves, namespaces, self._ledger or Ledger(), world.now)
+        ledger = self._ledger or Ledger()
+        return Rules(self._settings_of().moves, namespaces, ledger, world.now, unready(world.pods))
 
     def _advise(self, world: World, budgets: Sequence[Budget]) -> list[Advice]:
         """Those for safety first."""

@@ -1,8 +1,9 @@
 """Which running pods may be moved, and which drain sets pay."""
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import NamedTuple
@@ -43,6 +44,7 @@ class Rules:
     namespaces: Mapping[str, Namespace]
     ledger: Ledger
     now: float  # seconds since 1970
+    unready: Mapping[str, int] = field(default_factory=dict)  # replicas, by workload
 
     def limits(self, schedulers: Iterable[str], cause: Cause = Cause.MONEY) -> Limits:
         """A node with a termination notice takes single replicas and gangs with it, and waits for nobody."""
@@ -65,6 +67,8 @@ class Rules:
             return Keeper.CRITICAL
         if cause is not Cause.NOTICE and waited_seconds(pod, self.now) < self.settings.min_age_seconds:
             return Keeper.YOUNG
+        if self.unready.get(pod.workload, 0) > is_missing(pod):
+            return Keeper.UNREADY
         cooling = self.ledger.cooling(pod, self.settings.pod_cooldown_seconds, self.now)
         return Keeper.COOLING if cooling else None
 
@@ -92,6 +96,18 @@ class Rules:
             or ("" if cause is Cause.NOTICE else closed(self.settings.windows, self.now))
             or self.ledger.trouble(pods, self.settings.budget, self.now)
         )
+
+
+def unready(pods: Iterable[Pod]) -> Mapping[str, int]:
+    """Replicas that do not serve, by workload: none of it is moved until they do."""
+    return Counter(pod.workload for pod in pods if pod.workload and is_missing(pod))
+
+
+def is_missing(pod: Pod) -> bool:
+    """Whether its workload has one Ready replica less than it wants because of it."""
+    if pod.deleting:  # what replaces it counts; a StatefulSet's comes only once it is gone
+        return pod.owner is not None and pod.owner.kind == "StatefulSet"
+    return not (pod.ready or pod.finished)
 
 
 def pays_not(each: DrainSet, at_stake: Stakes, settings: MoveSettings) -> str:

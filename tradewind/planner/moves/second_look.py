@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from tradewind.planner.batch import PolicyOf
 from tradewind.planner.drains import DrainSet, carried_out
-from tradewind.planner.keepers import SENTENCES, Keepers
+from tradewind.planner.keepers import SENTENCES, Keeper, Keepers
 from tradewind.planner.moves import drain as machine
 from tradewind.planner.moves.causes import Cause
 from tradewind.planner.moves.crowding import Waiting
@@ -14,6 +14,9 @@ from tradewind.planner.moves.rescues import better
 from tradewind.planner.moves.rules import Rules, stakes
 from tradewind.planner.moves.world import World
 from tradewind.planner.settings import PlannerSettings
+
+# While the replacement of another pod of the workload becomes Ready: pods of other workloads need not wait.
+_PASSING = frozenset({Keeper.UNREADY, Keeper.SINGLE})
 
 
 def trouble(drain: Drain, world: World, policy_of: PolicyOf, rules: Rules, settings: PlannerSettings) -> str:
@@ -31,7 +34,7 @@ def trouble(drain: Drain, world: World, policy_of: PolicyOf, rules: Rules, setti
 
 
 def _kept(drain: Drain, world: World, rules: Rules, settings: PlannerSettings) -> str:
-    there = {pod.uid: pod for pod in world.pods}
+    there, recovering = {pod.uid: pod for pod in world.pods}, machine.recovering(drain)
     limits = rules.limits(settings.schedulers, drain.cause)
     keepers = Keepers(world.snapshot, world.pods, (), limits)
     for move in machine.moves_left(drain):
@@ -39,7 +42,7 @@ def _kept(drain: Drain, world: World, rules: Rules, settings: PlannerSettings) -
         if pod is None or pod.deleting or pod.node_name != source:
             return f"{move.pod} is no longer on {source}"
         keeper = keepers.of_pod(pod)
-        if keeper is not None:
+        if keeper is not None and not (keeper in _PASSING and pod.workload in recovering):
             return f"{source} is {SENTENCES[keeper]} ({pod})"
     came = machine.others_on(drain, world.pods)
     if came:
