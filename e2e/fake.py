@@ -94,7 +94,12 @@ def _delete_if_there(api: Api, path: str, **query: str) -> None:
             raise
 
 
-def service_account_token(api: Api, namespace: str, name: str) -> str:
-    request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+def service_account_token(api: Api, namespace: str, name: str, pod: Object | None = None) -> str:
+    """With `pod`, the token is that pod's, as kubelet mounts it."""
+    spec = {}
+    if pod is not None:
+        reference = {key: pod["metadata"][key] for key in ("name", "uid")}
+        spec = {"boundObjectRef": {"apiVersion": "v1", "kind": "Pod", **reference}}
+    request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
     answer = api.request("POST", f"/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token", request)
     return str(answer["status"]["token"])

@@ -77,7 +77,10 @@ def test_reservations_are_annotations_and_only_those_are_taken_back() -> None:
     mine.release([_POD, pod("other").build()])
     patches = [(path, body["metadata"]) for method, path, body in api.asked if method == "PATCH"]
     assert patches == [
-        ("/api/v1/namespaces/shop/pods/a", {"uid": "u1", "annotations": {MOVE: place.text()}}),
+        (
+            "/api/v1/namespaces/shop/pods/a",
+            {"uid": "u1", "annotations": {MOVE: place._replace(uid="u1").text()}},
+        ),
         ("/api/v1/namespaces/shop/pods/a", {"uid": "u1", "annotations": {MOVE: None}}),
     ]
     api.answers["PATCH a"] = ApiError("no", 500)

@@ -70,7 +70,7 @@ def test_a_pod_with_one_node_left_is_expected_there() -> None:
 
 def test_room_that_is_kept_for_a_move_is_taken_for_others_and_free_for_its_workload() -> None:
     served = service(*THREE)
-    place = PlanAnnotation("cheap", time.time() + 60)
+    place = PlanAnnotation("cheap", time.time() + 60, uid="default/leaving")
     leaving = pod("leaving").owner("ReplicaSet", "web", "web").requests(cpu="4").on("dear")
     wanted = pod("wanted").requests(cpu="1")
     served.cluster.cache.apply_pod(leaving.annotation(MOVE, place.text()).build())

@@ -99,7 +99,7 @@ class MoveHands:
 
     def reserve(self, pod: Pod, place: PlanAnnotation) -> bool:
         self._reserved.add(pod.uid)
-        return self._annotate(pod, place.text())
+        return self._annotate(pod, place._replace(uid=pod.uid).text())
 
     def release(self, pods: Collection[Pod]) -> None:
         for pod in pods:

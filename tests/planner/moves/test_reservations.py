@@ -8,7 +8,7 @@ from tradewind.planner.plan_annotation import MOVE, PlanAnnotation
 
 def web(name: str, *, until: float | None = 100.0, to: str = "m") -> PodBuilder:
     built = pod(name).uid(name).owner("ReplicaSet", "web", "web").requests(cpu="1").on("n")
-    return built if until is None else built.annotation(MOVE, PlanAnnotation(to, until).text())
+    return built if until is None else built.annotation(MOVE, PlanAnnotation(to, until, uid=name).text())
 
 
 STRANGER = pod("stranger").owner("ReplicaSet", "other", "other").build()
@@ -96,5 +96,15 @@ def test_what_makes_no_sense_is_ignored() -> None:
     world.apply(web("b", to="gone"))
     assert world.taken() == [("b-moved", "gone")]
     world.cache.snapshot().with_pods(world.reservations.against(STRANGER))
-    world.apply(pod("c").uid("c").annotation(MOVE, PlanAnnotation("m", 100.0).text()))  # on no node
+    world.apply(pod("c").uid("c").annotation(MOVE, PlanAnnotation("m", 100.0, uid="c").text()))  # on no node
     assert world.taken() == [("b-moved", "gone")]
+
+
+def test_a_reservation_that_the_pod_was_created_with_takes_no_room() -> None:
+    """Whoever writes a template can write the annotation into it, but not the UID of its pods."""
+    world = World()
+    world.apply(web("copied", until=None).annotation(MOVE, PlanAnnotation("m", 100.0).text()))
+    world.apply(web("replica", until=None).annotation(MOVE, PlanAnnotation("m", 100.0, uid="first").text()))
+    assert world.taken() == []
+    world.apply(web("moved"))
+    assert world.taken() == [("moved-moved", "m")]

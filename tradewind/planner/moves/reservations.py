@@ -55,7 +55,7 @@ class Reservations:
         self._gone = {uid: each for uid, each in self._gone.items() if each[1] > now}
         found = []
         for each in (*(each for each, _ in self._gone.values()), *self._seen.values()):
-            place = plan_annotation.read(each, plan_annotation.MOVE)
+            place = plan_annotation.read_reservation(each)
             if place is None or not place.fresh(now) or self._replaced(each):
                 continue
             if not pod.workload or each.workload != pod.workload:
@@ -74,7 +74,7 @@ class Reservations:
 
     def _kin(self, pod: Pod) -> Iterator[str]:
         """UIDs of the pods of its controller that are on the target."""
-        place = plan_annotation.read(pod, plan_annotation.MOVE)
+        place = plan_annotation.read_reservation(pod)
         for each in self._pods_on(place.node) if place and pod.owner else ():
             if each.owner and pod.owner and each.owner.uid == pod.owner.uid:
                 yield each.uid
