@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -51,7 +52,7 @@ def pod(api: Api, use: As, namespace: str) -> str:
     made["metadata"]["annotations"] = {"example.com/owner": "team"}
     found = path(api.create(made))
     for account in (PLANNER, WATCHDOG):
-        eventually(lambda account=account: is_refused(use(account), found, annotated({"example.com/a": "b"})))
+        eventually(partial(is_refused, use(account), found, annotated({"example.com/a": "b"})))
     return found
 
 
