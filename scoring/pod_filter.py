@@ -48,7 +48,7 @@ class Relations(Protocol):
         """The bearer's pods go where `domains` leaves headroom; these classes are counted there."""
 
     def cap(self, codes: Rows, existing: Amounts, classes: Iterable[int], max_pods: int) -> None:
-        """At most so many pods of these classes, and `existing` ones, in a domain; none outside of all."""
+        """At most so many pods of these classes, and `existing` ones, in a domain; no limit outside."""
 
     def choose(self, name: str, classes: Iterable[int], max_pods: int) -> None:
         """At most so many pods of these classes, which are alternatives of that name, have a place at all."""

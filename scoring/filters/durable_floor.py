@@ -1,8 +1,9 @@
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
+from scoring.eligible import can_satisfy
 from scoring.filters.node_affinity import names_one_node
 from scoring.pod_filter import PodFilter, Relations, Waiting
 from scoring.rules import Mask, all_nodes
@@ -35,9 +36,9 @@ class DurableFloor(PodFilter):
     rollout the floor must hold for all replicas together, and for those of the pod's own ReplicaSet alone,
     which are what remains when the rollout is over.
 
-    A pod whose node is fixed has no floor: DaemonSet and mirror pods, and those that name one node. Where the
-    cluster has no durable node at all the floor gives way, unless it is strict: a pod on a spot node beats a
-    pod on none. The pod's annotations override the parameters.
+    A pod whose node is fixed has no floor: DaemonSet and mirror pods, and those that name one node. Where no
+    durable node is eligible for the pod the floor gives way, unless it is strict: a pod on a spot node beats
+    a pod on none. The pod's annotations override the parameters.
     """
 
     name: ClassVar[str] = "durable_floor"
@@ -57,31 +58,35 @@ class DurableFloor(PodFilter):
     def feasible(self, pod: Pod, nodes: Nodes) -> Mask:
         if pod.owner is None or not (floor := self._of(pod)).replicas(1) or not movable(pod):
             return all_nodes(len(nodes))
-        if not floor.strict and not nodes.cluster.durable.any():
-            return all_nodes(len(nodes))
         if all(durable >= floor.replicas(total + 1) for durable, total in _replicas(pod, nodes)):
+            return all_nodes(len(nodes))
+        if not floor.strict and not can_satisfy(pod, nodes, nodes.cluster.durable):
             return all_nodes(len(nodes))
         return nodes.durable
 
     def attainable(self, pod: Pod, nodes: Nodes) -> Mask:
         """Without durable nodes nothing that is placed meets the floor."""
-        return all_nodes(len(nodes)) if nodes.durable.any() else self.feasible(pod, nodes)
+        if not self.counts_workload(pod) or can_satisfy(pod, nodes, nodes.cluster.durable):
+            return all_nodes(len(nodes))
+        return self.feasible(pod, nodes)
 
     def relate(self, waiting: Waiting, nodes: Nodes, relations: Relations) -> None:
-        if not nodes.durable.any():
-            return
         seen: set[tuple[frozenset[int], _Replicas]] = set()
         for index in sorted(waiting.subject):
             pod = waiting.pods[index]
             if not self.counts_workload(pod):
                 continue
-            for scope in zip(_classes(pod, waiting.pods), _replicas(pod, nodes), strict=True):
-                if scope not in seen:
-                    seen.add(scope)
-                    classes, (durable, total) = scope
-                    pods = total + sum(waiting.counts[i] for i in classes)
-                    required = [self.durable_replicas(pod, count) for count in range(pods + 1)]
-                    relations.keep_durable(classes, durable=durable, total=total, required=required)
+            for classes, placed in zip(_classes(pod, waiting.pods), _replicas(pod, nodes), strict=True):
+                if (classes, placed) in seen:
+                    continue
+                seen.add((classes, placed))
+                total = placed.total + sum(waiting.counts[i] for i in classes)
+                required = [self.durable_replicas(pod, count) for count in range(total + 1)]
+                reaching, others = reaching_durable(classes, waiting, nodes)
+                if reaching:
+                    relations.keep_durable(
+                        reaching, durable=placed.durable, total=placed.total + others, required=required
+                    )
 
     def counts_workload(self, pod: Pod) -> bool:
         return self.durable_replicas(pod, 1) > 0
@@ -109,6 +114,16 @@ def number(text: str | None, default: float, largest: float) -> float:
 def movable(pod: Pod) -> bool:
     """Whether the pod has a controller, and may go to more than one node."""
     return pod.owner is not None and pod.owner.kind not in _CHOOSING_THE_NODE and not names_one_node(pod)
+
+
+def reaching_durable(classes: Iterable[int], waiting: Waiting, nodes: Nodes) -> tuple[frozenset[int], int]:
+    """Those of the classes for which a durable node is eligible, and the number of pods of the others.
+
+    The others count as placed on spot nodes: they can go nowhere else.
+    """
+    durable = nodes.cluster.durable
+    reaching = frozenset(i for i in classes if can_satisfy(waiting.pods[i], nodes, durable))
+    return reaching, sum(waiting.counts[i] for i in frozenset(classes) - reaching)
 
 
 class _Replicas(NamedTuple):

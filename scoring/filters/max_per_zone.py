@@ -12,7 +12,10 @@ from tradewind.cluster.snapshot import Amounts, Nodes
 
 @dataclass(frozen=True)
 class MaxPerZone(Hint, PodFilter):
-    """The node's zone has fewer pods of the pod's workload with this hint than the hint says."""
+    """The node's zone has fewer pods of the pod's workload with this hint than the hint says.
+
+    A node without a zone passes: there is nothing to count.
+    """
 
     name: ClassVar[str] = "max_per_zone"
     reason: ClassVar[str] = "node(s) were in a zone with as many pods of the workload as it allows"
@@ -25,7 +28,7 @@ class MaxPerZone(Hint, PodFilter):
         if not limit:
             return all_nodes(len(nodes))
         zones = nodes.cluster.table.domains(hints.SPREAD_KEY)
-        return zones.to_nodes(_in_zones(pod, nodes) < limit).take(nodes.rows)
+        return zones.to_nodes(_in_zones(pod, nodes) < limit, otherwise=True).take(nodes.rows)
 
     def attainable(self, pod: Pod, nodes: Nodes) -> Mask:
         return self.feasible(pod, nodes)

@@ -3,7 +3,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from scoring.filters.durable_floor import movable, number
+from scoring.eligible import can_satisfy
+from scoring.filters.durable_floor import movable, number, reaching_durable
 from scoring.pod_filter import PodFilter, Relations, Waiting
 from scoring.rules import Mask, all_nodes
 from tradewind.cluster import lazy_numpy as np
@@ -40,8 +41,8 @@ class MinAvailable(PodFilter):
     rate gives for an hour; kinds fail independently of each other. While the workload has fewer replicas than
     that, all that it has must survive. The pod's annotations override the parameters.
 
-    It gives way where no node of the cluster could keep the promise, and has nothing to say of pods whose
-    node is fixed.
+    It gives way where no node that is eligible for the pod could keep the promise, and has nothing to say of
+    pods whose node is fixed.
     """
 
     name: ClassVar[str] = "min_available"
@@ -62,7 +63,7 @@ class MinAvailable(PodFilter):
         if not asked:
             return all_nodes(len(nodes))
         kept = self.chances(pod, nodes) >= asked.probability - _ROUNDING
-        return kept.take(nodes.rows) if kept.any() else all_nodes(len(nodes))
+        return kept.take(nodes.rows) if can_satisfy(pod, nodes, kept) else all_nodes(len(nodes))
 
     def chances(self, pod: Pod, nodes: Nodes) -> Floats:
         """By each node of the cluster, how likely the minimum survives an hour with the pod there."""
@@ -87,12 +88,14 @@ class MinAvailable(PodFilter):
         return f"{minimum} of its replicas would survive an hour with {chance}"
 
     def attainable(self, pod: Pod, nodes: Nodes) -> Mask:
-        return all_nodes(len(nodes)) if nodes.durable.any() else self.feasible(pod, nodes)
+        if not self.asked(pod) or can_satisfy(pod, nodes, nodes.cluster.durable):
+            return all_nodes(len(nodes))
+        return self.feasible(pod, nodes)
 
     def relate(self, waiting: Waiting, nodes: Nodes, relations: Relations) -> None:
         """As replicas on durable nodes, on the safe side: all kinds of spot node in use may be needed."""
         spot = ~nodes.durable
-        if not nodes.durable.any() or not spot.any():
+        if not spot.any():
             return
         worst = float(nodes.columns.supply.derived(hourly_loss).take(nodes.rows)[spot].max())
         kinds = len(set(_kinds(nodes).take(nodes.rows)[spot].tolist()))
@@ -111,7 +114,9 @@ class MinAvailable(PodFilter):
                 0 if 1 - min(kinds, n) * worst >= asked.probability else min(asked.replicas, n)
                 for n in range(pods + 1)
             ]
-            relations.keep_durable(classes, durable=durable, total=total, required=required)
+            reaching, others = reaching_durable(classes, waiting, nodes)
+            if reaching:
+                relations.keep_durable(reaching, durable=durable, total=total + others, required=required)
 
     def counts_workload(self, pod: Pod) -> bool:
         return bool(self.asked(pod))

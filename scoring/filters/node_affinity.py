@@ -1,3 +1,4 @@
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -26,10 +27,17 @@ class NodeAffinity:
 
 def accepted(pod: Pod, table: NodeTable) -> Mask:
     """(N,) of all nodes, those that the pod's node selector and node affinity accept."""
-    mask = table.satisfying(Requirement(key, "In", (value,)) for key, value in pod.node_selector.items())
-    if pod.node_terms is not None:
+    return matching(pod.node_selector.items(), pod.node_terms, table)
+
+
+def matching(
+    selector: Iterable[tuple[str, str]], terms: Iterable[NodeSelectorTerm] | None, table: NodeTable
+) -> Mask:
+    """(N,) of all nodes, those with the labels of the selector that match one of the terms, if any."""
+    mask = table.satisfying(Requirement(key, "In", (value,)) for key, value in selector)
+    if terms is not None:
         any_term = np.zeros(len(table), np.bool_)
-        for term in pod.node_terms:
+        for term in terms:
             any_term |= matching_nodes(term, table)
         mask &= any_term
     return mask

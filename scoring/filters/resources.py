@@ -42,7 +42,11 @@ class Resources(InTree, ResourceFilter):
     def fits(self, pod: Pod, nodes: Nodes) -> Iterator[tuple[str, Mask]]:
         """By each resource that counts, which nodes have enough of it."""
         for resource, request in self._counted(pod):
-            if self.leaves_unadvertised and _extended(resource) and not _advertised(resource, nodes):
+            if (
+                self.leaves_unadvertised
+                and _extended(resource)
+                and not is_advertised(resource, nodes.columns.supply)
+            ):
                 continue
             free = nodes.free_of(resource)
             yield resource, np.zeros(len(nodes), np.bool_) if free is None else free >= request
@@ -77,9 +81,10 @@ def _extended(resource: str) -> bool:
     return bool(slash) and not domain.endswith("kubernetes.io") and not resource.startswith("requests.")
 
 
-def _advertised(resource: str, nodes: Nodes) -> bool:
-    row = nodes.resource_rows.get(resource)
-    return row is not None and bool(nodes.columns.supply.derived(_offered)[row])
+def is_advertised(resource: str, supply: Supply) -> bool:
+    """Whether any node has some."""
+    row = supply.resource_rows.get(resource)
+    return row is not None and bool(supply.derived(_offered)[row])
 
 
 def _offered(supply: Supply) -> Mask:

@@ -30,9 +30,13 @@ class Taints:
 
 def tolerable(pod: Pod, table: NodeTable, *, comparisons: bool) -> Mask:
     """(N,) of all nodes, those without a taint that keeps the pod away."""
+    return tolerating(pod.tolerations, table, comparisons=comparisons)
+
+
+def tolerating(tolerations: Sequence[Toleration], table: NodeTable, *, comparisons: bool) -> Mask:
     verdicts = [
         all(
-            tolerated(pod.tolerations, taint, comparisons=comparisons)
+            tolerated(tolerations, taint, comparisons=comparisons)
             for taint in taints
             if taint.effect in _FORBIDDING
         )

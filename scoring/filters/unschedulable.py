@@ -1,3 +1,4 @@
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -5,7 +6,7 @@ from scoring.filters.taints import tolerated
 from scoring.rules import Mask, all_nodes
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Nodes
-from tradewind.cluster.wire import Taint
+from tradewind.cluster.wire import Taint, Toleration
 
 _CORDONED = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 
@@ -19,7 +20,11 @@ class Unschedulable:
     resolvable: ClassVar[bool] = False
 
     def feasible(self, pod: Pod, nodes: Nodes) -> Mask:
-        # That taint has no value that could be compared.
-        if tolerated(pod.tolerations, _CORDONED, comparisons=False):
+        if tolerates_cordon(pod.tolerations):
             return all_nodes(len(nodes))
         return ~nodes.cluster.table.unschedulable.take(nodes.rows)
+
+
+def tolerates_cordon(tolerations: Sequence[Toleration]) -> bool:
+    # That taint has no value that could be compared.
+    return tolerated(tolerations, _CORDONED, comparisons=False)

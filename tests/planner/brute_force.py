@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 import numpy as np
 
+from scoring.filters.durable_floor import MIN, SHARE
 from scoring.filters.pod_affinity import PodAffinity
 from scoring.filters.topology_spread import TopologySpread
 from scoring.in_tree import IN_TREE
@@ -22,6 +23,7 @@ from tradewind.planner.batch import Batch
 from tradewind.planner.plan import Placement, Plan
 from tradewind.planner.problem import Assignment, value
 
+_SPOT = ("karpenter.sh/capacity-type", "spot")
 _RULES = tuple(rule() for rule in IN_TREE)
 _NEVER_BETTER = tuple(rule for rule in _RULES if not isinstance(rule, PodAffinity | TopologySpread))
 
@@ -38,8 +40,10 @@ def draw_cluster(draw: random.Random) -> tuple[list[NodeBuilder], list[PodBuilde
         )
         if draw.random() < 0.8:
             each = each.label(ZONE, draw.choice(["a", "b"]))
-        if draw.random() < 0.2:
-            each = each.label("karpenter.sh/capacity-type", "spot")
+        if draw.random() < 0.4:
+            each = each.label(*_SPOT)
+        elif draw.random() < 0.3:
+            each = each.taint("CriticalAddonsOnly")
         if draw.random() < 0.1:
             each = each.taint("maintenance", "PreferNoSchedule")
         nodes.append(each)
@@ -63,10 +67,14 @@ def _pod(draw: random.Random, name: str) -> PodBuilder:
     return start.priority(1000) if draw.random() < 0.15 else start
 
 
-def _constrained(draw: random.Random, start: PodBuilder) -> PodBuilder:  # noqa: PLR0911  a table
+def _constrained(draw: random.Random, start: PodBuilder) -> PodBuilder:  # noqa: C901, PLR0911  a table
     key = draw.choice([HOST, ZONE])
     app = {"app": draw.choice("xy")}
-    match draw.randrange(12):
+    match draw.randrange(16):
+        case 12 | 13:
+            return _floored(draw, start)
+        case 14:
+            return start.annotation(hints.MAX_PER_ZONE, "1")
         case 0 | 1:
             return start.anti_affinity(key, app)
         case 2:
@@ -87,6 +95,21 @@ def _constrained(draw: random.Random, start: PodBuilder) -> PodBuilder:  # noqa:
             return start.annotation(hints.CONFLICTS, "w1-*,old0").limits(memory="3Gi")
         case _:
             return start
+
+
+def _floored(draw: random.Random, start: PodBuilder) -> PodBuilder:
+    """With a floor, which not every pod can keep: some ask for spot nodes, or for more than a node has."""
+    name = str(draw.randrange(1000))
+    owned = start.owner("ReplicaSet", name, name).annotation(*draw.choice([(MIN, "1"), (SHARE, "0.5")]))
+    match draw.randrange(6):
+        case 0:
+            return owned.node_selector(*_SPOT)
+        case 1:
+            return owned.requests(cpu="3")
+        case 2:
+            return owned.toleration(key="CriticalAddonsOnly", operator="Exists")
+        case _:
+            return owned
 
 
 def _preferring(draw: random.Random, start: PodBuilder) -> PodBuilder:
@@ -210,7 +233,8 @@ def _order(
     tried = set()
     for each, name in todo:
         kind = (tuple(each.labels.items()), tuple(each.requests.items()), each.affinity, each.spreads, name,
-                each.anti_affinity, each.host_ports, tuple(each.limits.items()))  # fmt: skip
+                each.anti_affinity, each.host_ports, tuple(each.limits.items()), each.owner,
+                tuple(each.annotations.items()), tuple(each.node_selector.items()))  # fmt: skip
         if kind in tried or not _fits(cache.snapshot(), each, name):
             continue
         tried.add(kind)

@@ -89,7 +89,7 @@ def _crowded(pod: Pod, most: int, placed: Sequence[Pod], table: NodeTable) -> bo
     zone_of = {node.name: node.labels.get(hints.SPREAD_KEY) for node in table.nodes}
     zone = zone_of[pod.node_name]
     alike = [other for other in placed if _same(other, pod, hints.MAX_PER_ZONE)]
-    return zone is None or sum(zone_of[other.node_name] == zone for other in alike) > most
+    return zone is not None and sum(zone_of[other.node_name] == zone for other in alike) > most
 
 
 def _broken_groups(placed: Sequence[Pod], bound: Sequence[Pod]) -> Iterator[str]:

@@ -6,12 +6,14 @@ from typing import Any
 
 import pytest
 
+from scoring.filters.durable_floor import DurableFloor
 from scoring.filters.min_available import PROBABILITY, REPLICAS, MinAvailable
 from scoring.filters.resources import Resources
 from scoring.policy import Policy
 from scoring.rules import Filter
-from tests.builders import PodBuilder, node, pod
+from tests.builders import NodeBuilder, PodBuilder, node, pod
 from tests.planner.cases import batch_of, copies, filled, policy_of
+from tests.planner.check import violations
 from tradewind.cluster import hints
 from tradewind.cluster.objects import Pod
 from tradewind.planner.planner import PlanResult, plan, within_reach
@@ -151,6 +153,41 @@ def test_a_plan_keeps_a_minimum_that_survives(probability: str, durable: int) ->
     places = [each.node for each in found.plan.placements]
     assert len(places) == 4
     assert places.count("durable") == durable
+
+
+_SPOT = ("karpenter.sh/capacity-type", "spot")
+_TAINTED = node("durable").cpu("8").taint("CriticalAddonsOnly")
+
+
+@pytest.mark.parametrize(
+    "rule", [DurableFloor(share=0.5), MinAvailable(2, 0.99999)], ids=lambda rule: rule.name
+)
+@pytest.mark.parametrize(
+    ("durable", "wanted"),
+    [
+        pytest.param(_TAINTED, pod("p"), id="tainted"),
+        pytest.param(node("durable").cpu("8").unschedulable(), pod("p"), id="cordoned"),
+        pytest.param(node("durable").cpu("8"), pod("p").node_selector(*_SPOT), id="selects spot nodes"),
+        pytest.param(node("durable").cpu("500m"), pod("p"), id="too small"),
+    ],
+)
+def test_a_plan_gives_way_as_the_filter_does(rule: Filter, durable: NodeBuilder, wanted: PodBuilder) -> None:
+    spot = node("spot").cpu("8").label(*_SPOT).annotation("tradewind.dev/interruption-rate", "0.5")
+    web = wanted.requests(cpu="1").owner("StatefulSet", "web", "web")
+    cache = filled([durable, spot], copies(web, "p", 4))
+    found = plan(cache.snapshot(), cache.all_pods(), _rules_of(rule), None, 1).plan
+    assert [each.node for each in found.placements] == ["spot"] * 4
+    assert violations(cache, _rules_of(rule), found) == []
+
+
+def test_pods_that_only_spot_nodes_take_count_as_there() -> None:
+    """Of 6 pods 3 are to be on the durable node, of 4 that may use it."""
+    nodes = [node("durable").cpu("3").price(9), node("spot").cpu("8").price(1).label(*_SPOT)]
+    web = pod("p").requests(cpu="1").owner("StatefulSet", "web", "web")
+    cache = filled(nodes, [*copies(web, "p", 4), *copies(web.node_selector(*_SPOT), "q", 2)])
+    found = plan(cache.snapshot(), cache.all_pods(), _rules_of(DurableFloor(share=0.5)), None, 1).plan
+    assert sorted(each.node for each in found.placements) == ["durable"] * 3 + ["spot"] * 3
+    assert violations(cache, _rules_of(DurableFloor(share=0.5)), found) == []
 
 
 def _rules_of(*rules: Filter) -> Callable[[Pod], Policy]:

@@ -192,6 +192,14 @@ def test_no_more_than_r_pods_in_a_zone() -> None:
     assert len(plan.unplaced) == 1
 
 
+def test_nodes_without_a_zone_take_any_number() -> None:
+    start = pod("z").owner("ReplicaSet", "z", "z").requests(cpu="500m").annotation(hints.MAX_PER_ZONE, "1")
+    plan = planned(
+        [node("zoned").label(ZONE, "a"), node("m0").cpu("1"), node("m1").cpu("1")], copies(start, "z", 5)
+    )
+    assert Counter(where(plan).values()) == {"zoned": 1, "m0": 2, "m1": 2}
+
+
 def test_higher_priority_goes_first_when_there_is_not_room_for_all() -> None:
     low = copies(pod("low").requests(cpu="1"), "low", 4)
     high = pod("high").requests(cpu="3").priority(1000)

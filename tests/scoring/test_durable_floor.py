@@ -60,6 +60,57 @@ def test_without_any_durable_node_the_floor_gives_way_unless_strict() -> None:
     assert feasible(DurableFloor(min=1), [], _WANTED.annotation(STRICT, "true"), spot_only) == []
 
 
+_ON_SPOT = expression("karpenter.sh/capacity-type", "In", "spot")
+_SPOT_NODE = node("spot").label(*_SPOT)
+_WITH_VOLUME = _WANTED.field(
+    "spec", "volumes", value=[{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]
+)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "durable", "gives_way"),
+    [
+        pytest.param(_WANTED, node("durable"), False, id="eligible"),
+        pytest.param(_WANTED.node_selector(*_SPOT), node("durable"), True, id="selects spot nodes"),
+        pytest.param(_WANTED.node_term(_ON_SPOT), node("durable"), True, id="affinity to spot nodes"),
+        pytest.param(_WANTED, node("durable").taint("CriticalAddonsOnly"), True, id="tainted"),
+        pytest.param(_WANTED, node("durable").taint("x", "PreferNoSchedule"), False, id="a soft taint"),
+        pytest.param(
+            _WANTED.toleration(key="CriticalAddonsOnly", operator="Exists"),
+            node("durable").taint("CriticalAddonsOnly"),
+            False,
+            id="tolerated",
+        ),
+        pytest.param(_WANTED, node("durable").unschedulable(), True, id="cordoned"),
+        pytest.param(_WANTED.requests(cpu="5"), node("durable").cpu("4"), True, id="too small"),
+        pytest.param(_WANTED.requests(cpu="4"), node("durable").cpu("4"), False, id="just large enough"),
+        pytest.param(
+            _WANTED.requests({"example.com/gpu": "1"}), node("durable"), True, id="without the device"
+        ),
+        pytest.param(
+            _WANTED.requests({"example.com/fpga": "1"}), node("durable"), False, id="a device of no node"
+        ),
+    ],
+)
+def test_the_floor_gives_way_where_no_durable_node_is_eligible(
+    wanted: PodBuilder, durable: NodeBuilder, gives_way: bool
+) -> None:
+    nodes = [durable, _SPOT_NODE.cpu("8").resource("example.com/gpu", 1)]
+    assert ("spot" in feasible(DurableFloor(share=0.5), [], wanted, nodes)) is gives_way
+    assert "spot" not in feasible(DurableFloor(share=0.5, strict=True), [], wanted, nodes)
+
+
+def test_the_floor_does_not_give_way_where_durable_nodes_are_full() -> None:
+    full = pod("x").requests(cpu="4").on("durable")
+    assert feasible(DurableFloor(min=1), [full], _WANTED.requests(cpu="1")) == ["durable"]
+
+
+def test_of_a_pod_with_a_volume_only_candidates_are_eligible() -> None:
+    nodes = cluster_of(_BOTH).nodes
+    for candidates, expected in ((nodes, [True, False]), (nodes.take(nodes.rows[1:]), [True])):
+        assert DurableFloor(min=1).feasible(_WITH_VOLUME.build(), candidates).tolist() == expected
+
+
 def test_a_durable_node_that_is_no_candidate_still_holds_the_floor() -> None:
     nodes = cluster_of(_BOTH).nodes
     spot_alone = nodes.take(nodes.rows[1:])
@@ -106,10 +157,11 @@ def test_a_pod_whose_node_is_fixed_has_no_floor(wanted: PodBuilder) -> None:
             id="one of two hostnames",
         ),
         pytest.param(
-            _WANTED.node_term(_HOSTNAME).node_term(expression("zone", "In", "a")), id="or any node of a zone"
+            _WANTED.node_term(_HOSTNAME).node_term(expression("zone", "NotIn", "a")),
+            id="or any node out of a zone",
         ),
         pytest.param(
-            _WANTED.node_term(fields=[expression("metadata.name", "NotIn", "durable")]), id="all but one"
+            _WANTED.node_term(fields=[expression("metadata.name", "NotIn", "other")]), id="all but one"
         ),
     ],
 )

@@ -90,14 +90,14 @@ def _asking(hint: str, text: str) -> PodBuilder:
             hints.MAX_PER_ZONE,
             "2",
             [_of("web", f"w{i}").annotation(hints.MAX_PER_ZONE, "2").on("ab"[i]) for i in range(2)],
-            "c",  # zone x is full, and d is in no zone
+            "c d",  # zone x is full, and d is in no zone
         ),
         (
             MaxPerZone(),
             hints.MAX_PER_ZONE,
             "3",
             [_of("web", f"w{i}").annotation(hints.MAX_PER_ZONE, "3").on("ab"[i]) for i in range(2)],
-            "a b c",
+            "a b c d",
         ),
         (Beside(), hints.BESIDE, "db", [pod("db").on("c")], "c"),
         (Beside(), hints.BESIDE, "db", [pod("db")], ""),

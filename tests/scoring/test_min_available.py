@@ -99,6 +99,25 @@ def test_it_gives_way_where_no_node_keeps_the_promise() -> None:
     assert MinAvailable(1, 0.99999).feasible(_web("new").build(), nodes).all()
 
 
+@pytest.mark.parametrize(
+    ("wanted", "durable"),
+    [
+        pytest.param(_web("new"), node("durable").taint("CriticalAddonsOnly"), id="tainted"),
+        pytest.param(
+            _web("new").node_selector("karpenter.sh/capacity-type", "spot"),
+            node("durable"),
+            id="selects spot",
+        ),
+        pytest.param(_web("new").requests(cpu="5"), node("durable").cpu("4"), id="too small"),
+    ],
+)
+def test_it_gives_way_where_no_eligible_node_keeps_the_promise(
+    wanted: PodBuilder, durable: NodeBuilder
+) -> None:
+    nodes = cluster_of([durable, *_NODES[1:]]).nodes
+    assert MinAvailable(1, 0.99999).feasible(wanted.build(), nodes).all()
+
+
 def test_only_candidates_are_answered_and_all_nodes_are_looked_at() -> None:
     """The durable node keeps the promise; that it is not offered makes no other node better."""
     nodes = cluster_of(_NODES).nodes

@@ -10,7 +10,7 @@ from tradewind.planner.relations.relation import Codes, ExactModel, Gate, Relati
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Cap(Relation):
-    """At most `max_pods` pods of these classes in a domain, none outside of the domains."""
+    """At most `max_pods` pods of these classes in a domain, any number outside of the domains."""
 
     codes: Codes
     existing: Amounts  # (D,)
@@ -38,7 +38,7 @@ class _Cap(Tally):
 
     def admit(self, index: int, room: Amounts) -> None:  # noqa: ARG002  all alike
         codes = self._relation.codes
-        np.minimum(room, np.where(codes >= 0, self._relation.max_pods - self._counts[codes], 0), out=room)
+        np.minimum(room, self._relation.max_pods - self._counts[codes], out=room, where=codes >= 0)
 
     def gate(self, index: int) -> Gate | None:  # noqa: ARG002  all alike
         if self._relation.one_node:
@@ -50,9 +50,6 @@ class _Cap(Tally):
         return (int(self._counts[code]), code < 0) if self._relation.one_node else code
 
     def constrain(self, window: ExactModel) -> None:
-        for row, variable in window.placed(self._relation.classes):
-            if self._relation.codes[row] < 0:
-                window.model.add(variable == 0)
         for code, pods in window.by_domain(self._relation.codes, self._relation.classes).items():
             window.model.add(sum(pods) <= max(self._relation.max_pods - int(self._counts[code]), 0))
 
@@ -63,7 +60,7 @@ class _UpToMax:
         self._left: list[int] = left.tolist()
 
     def shut(self, place: int) -> bool:
-        return place < 0 or self._left[place] <= 0
+        return place >= 0 and self._left[place] <= 0
 
     def take(self, place: int) -> bool:
         self._left[place] -= 1
