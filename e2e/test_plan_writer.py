@@ -58,8 +58,8 @@ def gates(obj: Object) -> list[str]:
     return [gate["name"] for gate in obj["spec"].get("schedulingGates", ())]
 
 
-def planned_on(node: str) -> PlanAnnotation:
-    return PlanAnnotation(node, _UNTIL)
+def planned_on(node: str, *, nominated: bool = True) -> PlanAnnotation:
+    return PlanAnnotation(node, _UNTIL, nominated=nominated)
 
 
 @pytest.mark.parametrize(
@@ -69,10 +69,7 @@ def planned_on(node: str) -> PlanAnnotation:
 )
 def test_a_plan_is_on_the_pod(plane: ControlPlane, api: Api, namespace: str, held: Sequence[str]) -> None:
     pod = create(api, namespace, "web", *held)
-    assert (
-        run(plane, lambda writer: writer.write_plan(pod, planned_on("n1"), nominate=True))
-        is WriteOutcome.WRITTEN
-    )
+    assert run(plane, lambda writer: writer.write_plan(pod, planned_on("n1"))) is WriteOutcome.WRITTEN
     found = stored(api, pod)
     assert found["metadata"]["annotations"] == {ANNOTATION: planned_on("n1").text()}
     assert found["status"]["nominatedNodeName"] == "n1"
@@ -84,10 +81,7 @@ def test_a_plan_is_on_the_pod(plane: ControlPlane, api: Api, namespace: str, hel
 def test_a_pod_behind_another_gate_is_not_touched(plane: ControlPlane, api: Api, namespace: str) -> None:
     pod = create(api, namespace, "web", GATE, "example.com/quota")
     before = stored(api, pod)
-    assert (
-        run(plane, lambda writer: writer.write_plan(pod, planned_on("n1"), nominate=True))
-        is WriteOutcome.LEFT
-    )
+    assert run(plane, lambda writer: writer.write_plan(pod, planned_on("n1"))) is WriteOutcome.LEFT
     assert stored(api, pod) == before
 
 
@@ -97,24 +91,24 @@ def test_a_pod_in_flight_is_diverted_until_it_is_bound(
 ) -> None:
     add_nodes(objects.node("n1"), objects.node("n2"))
     pod = create(api, namespace, "web", GATE)
-    run(plane, lambda writer: writer.write_plan(pod, planned_on("n1"), nominate=nominate))
+    run(plane, lambda writer: writer.write_plan(pod, planned_on("n1", nominated=nominate)))
     path = f"/api/v1/namespaces/{namespace}/pods/web"
 
     def divert(flying: Object, node: str) -> WriteOutcome:
-        orders = [Order(read_pod(msgspec.json.encode(flying)), planned_on(node))]
-        return run(plane, lambda writer: writer.divert(orders, nominate=nominate))[pod.uid]
+        orders = [Order(read_pod(msgspec.json.encode(flying)), planned_on(node, nominated=nominate))]
+        return run(plane, lambda writer: writer.divert(orders))[pod.uid]
 
     first = stored(api, pod)
     assert divert(first, "n2") is WriteOutcome.WRITTEN
     second = stored(api, pod)
-    assert second["metadata"]["annotations"] == {ANNOTATION: planned_on("n2").text()}
+    assert second["metadata"]["annotations"] == {ANNOTATION: planned_on("n2", nominated=nominate).text()}
     assert second["status"].get("nominatedNodeName") == ("n2" if nominate else None)
-    assert divert(first, "n1") is WriteOutcome.FAILED, "it was known by another plan"
+    assert divert(first, "n1") is WriteOutcome.OUTDATED, "it was known by another plan"
     target = {"apiVersion": "v1", "kind": "Node", "name": "n2"}
     binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "web"}, "target": target}
     api.request("POST", f"{path}/binding", binding)
     bound = stored(api, pod)
-    assert divert(second, "n1") is WriteOutcome.FAILED
+    assert divert(second, "n1") is WriteOutcome.OUTDATED
     assert stored(api, pod) == bound
 
 
@@ -131,12 +125,9 @@ def test_a_pod_that_is_no_longer_there_is_no_failure(
     there = create(api, namespace, "web", GATE)
     gone = msgspec.structs.replace(there, **change)
     before = stored(api, there)
+    assert run(plane, lambda writer: writer.write_plan(gone, planned_on("n1"))) is WriteOutcome.GONE
     assert (
-        run(plane, lambda writer: writer.write_plan(gone, planned_on("n1"), nominate=True))
-        is WriteOutcome.GONE
-    )
-    assert (
-        run(plane, lambda writer: writer.write_plan(gone, planned_on("n1"), nominate=False))
+        run(plane, lambda writer: writer.write_plan(gone, planned_on("n1", nominated=False)))
         is WriteOutcome.GONE
     )
     assert run(plane, lambda writer: writer.ungate([gone])) == {gone.uid: WriteOutcome.GONE}
@@ -147,10 +138,7 @@ def test_a_node_that_cannot_be_nominated_does_not_stop_the_release(
     plane: ControlPlane, api: Api, namespace: str
 ) -> None:
     pod = create(api, namespace, "web", GATE)
-    assert (
-        run(plane, lambda writer: writer.write_plan(pod, planned_on("No Name"), nominate=True))
-        is WriteOutcome.WRITTEN
-    )
+    assert run(plane, lambda writer: writer.write_plan(pod, planned_on("No Name"))) is WriteOutcome.WRITTEN
     found = stored(api, pod)
     assert gates(found) == []
     assert "nominatedNodeName" not in found["status"]
@@ -192,9 +180,7 @@ def test_kube_scheduler_follows_wave_by_wave(
     began = time.perf_counter()
     written = run(
         plane,
-        lambda writer: writer.write(
-            [plan[:half], plan[half:]], nominate=True, wait_bound=wait, wave_seconds=60.0
-        ),
+        lambda writer: writer.write([plan[:half], plan[half:]], wait_bound=wait, wave_seconds=60.0),
     )
     took = time.perf_counter() - began
     bound = outcomes.bound_nodes(api, namespace, _PODS, seconds=90)

@@ -3,10 +3,11 @@
 import json
 import time
 from collections import Counter
+from collections.abc import Callable
 
 import pytest
 
-from e2e import objects, outcomes
+from e2e import fake, objects, outcomes
 from e2e.api import Api
 from e2e.conftest import AddNodes, StartPlanner
 from e2e.objects import Object
@@ -14,6 +15,13 @@ from e2e.tradewind import Planner, Tradewind
 
 _PLAN = "tradewind.dev/plan"
 _MANY = 300
+_NEVER: Object = {
+    "apiVersion": "scheduling.k8s.io/v1",
+    "kind": "PriorityClass",
+    "metadata": {"name": "never-preempting"},
+    "value": 0,
+    "preemptionPolicy": "Never",
+}
 _ZONE = "topology.kubernetes.io/zone"
 
 
@@ -26,12 +34,16 @@ def gated(api: Api, namespace: str) -> list[str]:
     return [pod["metadata"]["name"] for pod in pods_of(api, namespace) if pod["spec"].get("schedulingGates")]
 
 
-def wait_ungated(api: Api, namespace: str, pod: str) -> Object:
+def wait_for(api: Api, namespace: str, pod: str, is_met: Callable[[Object], bool]) -> Object:
     query = {"fieldSelector": f"metadata.name={pod}"}
     for change in api.changes(f"/api/v1/namespaces/{namespace}/pods", outcomes.SECONDS, **query):
-        if change.object and not change.object["spec"].get("schedulingGates"):
+        if change.object and is_met(change.object):
             return change.object
-    raise outcomes.NotSeenError(f"{namespace}/{pod} is still held")
+    raise outcomes.NotSeenError(f"{namespace}/{pod} is not as expected")
+
+
+def wait_ungated(api: Api, namespace: str, pod: str) -> Object:
+    return wait_for(api, namespace, pod, lambda found: not found["spec"].get("schedulingGates"))
 
 
 @pytest.mark.usefixtures("scheduling")
@@ -112,6 +124,22 @@ def test_a_pod_on_its_way_makes_room_for_one_that_has_no_other_place(
     request.getfixturevalue("scheduling")
     assert outcomes.bound_nodes(api, held, 2) == {"small": "dear", "large": "cheap"}
     planner.wait_metric("tradewind_followed_plans_total", 2, outcome="planned")
+
+
+def test_a_pod_whose_node_filled_up_loses_its_nomination(
+    request: pytest.FixtureRequest, api: Api, add_nodes: AddNodes, held: str, start_planner: StartPlanner
+) -> None:
+    """kube-scheduler clears none from a pod that never preempts, and Karpenter ignores pods that have one."""
+    add_nodes(objects.node("n", cpu="1"))
+    start_planner({"planner": {"planSeconds": 3600}})
+    with fake.existing(api, [_NEVER]):
+        api.create(objects.pod("web", held, cpu="1", priorityClassName=_NEVER["metadata"]["name"]))
+        assert wait_ungated(api, held, "web")["status"]["nominatedNodeName"] == "n"
+        api.create(objects.pod("other", held, cpu="1", nodeName="n"))
+        request.getfixturevalue("scheduling")
+        refused = wait_for(api, held, "web", lambda pod: "nominatedNodeName" not in pod["status"])
+        assert _PLAN not in refused["metadata"].get("annotations", {})
+        assert [each["reason"] for each in refused["status"]["conditions"]] == ["Unschedulable"]
 
 
 @pytest.mark.usefixtures("scheduling")

@@ -19,6 +19,7 @@ from tradewind.controller.release import LEASE
 from tradewind.kube.access import connect
 from tradewind.kube.leader import Leader
 from tradewind.planner.gate import GATE, OLD_GATE
+from tradewind.planner.plan_annotation import ANNOTATION, PlanAnnotation
 
 _OTHER = "example.com/quota"
 _PODS = 300
@@ -90,6 +91,25 @@ def test_our_gate_goes_and_others_stay(api: Api, namespace: str, kubeconfig: Pat
         "nobodys": [],
     }
     assert release(kubeconfig, namespace).stdout == "Tradewind holds no pod.\n"
+
+
+@pytest.mark.parametrize("held", [(), (GATE,)], ids=["ungated", "held"])
+def test_plans_and_their_nominations_are_taken_back(
+    api: Api, namespace: str, kubeconfig: Path, held: tuple[str, ...]
+) -> None:
+    create(api, namespace, "web", *held)
+    create(api, namespace, "other")
+    path = f"/api/v1/namespaces/{namespace}/pods"
+    plan = PlanAnnotation("n", 1_000_000_000.0, nominated=True)
+    planned = {"metadata": {"annotations": {ANNOTATION: plan.text()}}}
+    api.patch(f"{path}/web/status", {**planned, "status": {"nominatedNodeName": "n"}})
+    api.patch(f"{path}/other/status", {"status": {"nominatedNodeName": "n"}})
+    assert release(kubeconfig, namespace).returncode == 0
+    web, other = api.read(f"{path}/web"), api.read(f"{path}/other")
+    assert "annotations" not in web["metadata"]
+    assert "nominatedNodeName" not in web["status"]
+    assert not web["spec"].get("schedulingGates")
+    assert other["status"]["nominatedNodeName"] == "n", "not ours"
 
 
 def test_many_pods_in_two_namespaces_are_scheduled(
@@ -190,7 +210,8 @@ def test_a_planner_whose_clock_is_slow_is_at_work_too(api: Api, namespace: str, 
 
 
 def permission(user: str, namespace: str, *pod_verbs: str) -> list[Object]:
-    pods = {"apiGroups": [""], "resources": ["pods"], "verbs": list(pod_verbs or ("list", "patch"))}
+    verbs = list(pod_verbs or ("list", "patch"))
+    pods = {"apiGroups": [""], "resources": ["pods", "pods/status"], "verbs": verbs}
     leases = {
         "apiGroups": ["coordination.k8s.io"],
         "resources": ["leases"],

@@ -21,8 +21,9 @@ from tradewind.planner.gate import GATE, OLD_GATE
 from tradewind.planner.plan_annotation import ANNOTATION, PlanAnnotation
 
 _ANNOTATION = PlanAnnotation("n1", 1_800_000_000.0)
+_NOMINATING = _ANNOTATION._replace(nominated=True)
 _PLAN = {"annotations": {ANNOTATION: _ANNOTATION.text()}, "uid": "u-web"}
-_UID = {"uid": "u-web"}
+_NOMINATING_PLAN = {"annotations": {ANNOTATION: _NOMINATING.text()}, "uid": "u-web"}
 _NOMINATION = {"nominatedNodeName": "n1"}
 _OTHER_UID = Reply(422, 'Pod "web" is invalid: metadata.uid: Invalid value: "u-web": field is immutable')
 
@@ -40,6 +41,18 @@ def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
 def waiting(name: str, *gates: str, nominated: str = "") -> Pod:
     built = pod(name).namespace("shop").uid(f"u-{name}").field("status", "nominatedNodeName", value=nominated)
     return built.field("spec", "schedulingGates", value=[{"name": gate} for gate in gates]).build()
+
+
+def planned(*, nominated: bool = True, preempts: bool = False, unschedulable: bool = False) -> Pod:
+    old = PlanAnnotation("n0", 1_800_000_000.0, nominated=nominated).text()
+    built = pod("web").namespace("shop").uid("u-web").annotation(ANNOTATION, old)
+    if nominated:
+        built = built.field("status", "nominatedNodeName", value="n0")
+    if unschedulable:
+        refused = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+        built = built.field("status", "conditions", value=[refused])
+    policy = "PreemptLowerPriority" if preempts else "Never"
+    return built.field("spec", "preemptionPolicy", value=policy).build()
 
 
 def run(
@@ -62,43 +75,40 @@ def sent(asked: Iterable[Asked]) -> list[tuple[str, object]]:
     return [(each.path.removeprefix("/api/v1/namespaces/shop/pods/"), each.body) for each in asked]
 
 
-_NOMINATED = ("web/status", {"metadata": _UID, "status": _NOMINATION})
+_NOMINATED = ("web/status", {"metadata": _NOMINATING_PLAN, "status": _NOMINATION})
 _UNGATED = ("web", {"metadata": _PLAN, "spec": {"schedulingGates": None}})
+_UNGATED_AFTER = ("web", {"metadata": _NOMINATING_PLAN, "spec": {"schedulingGates": None}})
 
 
 @pytest.mark.parametrize(
     ("held", "nominate", "writes"),
     [
-        pytest.param(waiting("web", GATE), True, [_NOMINATED, _UNGATED], id="nominated, then ungated"),
+        pytest.param(waiting("web", GATE), True, [_NOMINATED, _UNGATED_AFTER], id="nominated, then ungated"),
         pytest.param(waiting("web", GATE), False, [_UNGATED], id="one write without a nomination"),
         pytest.param(waiting("web", OLD_GATE), False, [_UNGATED], id="behind the gate of the version before"),
         pytest.param(
-            waiting("web", GATE, nominated="n1"), True, [_UNGATED], id="a nomination that is there already"
+            waiting("web", GATE, nominated="n2"), True, [_NOMINATED, _UNGATED_AFTER], id="an old nomination"
         ),
-        pytest.param(
-            waiting("web", GATE, nominated="n2"), True, [_NOMINATED, _UNGATED], id="an old nomination"
-        ),
-        pytest.param(
-            waiting("web"),
-            True,
-            [("web/status", {"metadata": _PLAN, "status": _NOMINATION})],
-            id="one write for a pod that nobody holds",
-        ),
+        pytest.param(waiting("web"), True, [_NOMINATED], id="one write for a pod that nobody holds"),
         pytest.param(waiting("web"), False, [("web", {"metadata": _PLAN})], id="the annotation alone"),
         pytest.param(
             waiting("web", nominated="n2"),
-            True,
+            False,
             [("web", {"metadata": _PLAN})],
             id="kube-scheduler's own nomination stays",
+        ),
+        pytest.param(
+            planned(),
+            False,
+            [("web/status", {"metadata": _PLAN, "status": {"nominatedNodeName": None}})],
+            id="a nomination of ours goes with its plan",
         ),
     ],
 )
 def test_what_a_plan_costs(held: Pod, nominate: bool, writes: list[tuple[str, object]]) -> None:
     server = ApiServer()
-    assert (
-        run(server, lambda writer: writer.write_plan(held, _ANNOTATION, nominate=nominate))
-        is WriteOutcome.WRITTEN
-    )
+    plan = _NOMINATING if nominate else _ANNOTATION
+    assert run(server, lambda writer: writer.write_plan(held, plan)) is WriteOutcome.WRITTEN
     assert sent(server.asked) == writes
 
 
@@ -108,7 +118,7 @@ def test_what_a_plan_costs(held: Pod, nominate: bool, writes: list[tuple[str, ob
 def test_a_pod_behind_another_gate_is_left_alone(gates: tuple[str, ...]) -> None:
     server = ApiServer()
     assert (
-        run(server, lambda writer: writer.write_plan(waiting("web", *gates), _ANNOTATION, nominate=True))
+        run(server, lambda writer: writer.write_plan(waiting("web", *gates), _ANNOTATION))
         is WriteOutcome.LEFT
     )
     assert server.asked == []
@@ -122,9 +132,7 @@ def test_a_failed_nomination_does_not_keep_a_pod_gated(
     gates: tuple[str, ...], second: tuple[str, object]
 ) -> None:
     server = ApiServer(Reply(403, "pods/status is forbidden"))
-    released = run(
-        server, lambda writer: writer.write_plan(waiting("web", *gates), _ANNOTATION, nominate=True)
-    )
+    released = run(server, lambda writer: writer.write_plan(waiting("web", *gates), _NOMINATING))
     assert released is WriteOutcome.WRITTEN
     assert sent(server.asked)[1] == second
 
@@ -133,9 +141,7 @@ def test_a_failed_nomination_does_not_keep_a_pod_gated(
 def test_a_pod_that_is_gone_costs_no_second_write(reply: Reply) -> None:
     server = ApiServer(reply)
     held = waiting("web", GATE)
-    assert (
-        run(server, lambda writer: writer.write_plan(held, _ANNOTATION, nominate=True)) is WriteOutcome.GONE
-    )
+    assert run(server, lambda writer: writer.write_plan(held, _NOMINATING)) is WriteOutcome.GONE
     assert len(server.asked) == 1
 
 
@@ -145,6 +151,10 @@ def test_a_pod_that_is_gone_costs_no_second_write(reply: Reply) -> None:
         (Status(404, 'pods "web" not found'), WriteOutcome.GONE),
         (Status(422, _OTHER_UID.message), WriteOutcome.GONE),
         (Status(422, "spec.schedulingGates: Forbidden"), WriteOutcome.FAILED),
+        (
+            Status(422, "the server rejected our request due to an error in our request"),
+            WriteOutcome.OUTDATED,
+        ),
         (
             Status(409, "Precondition failed: UID in precondition: a, UID in object meta: b"),
             WriteOutcome.GONE,
@@ -158,8 +168,8 @@ def test_what_a_refusal_means(status: Status, outcome: WriteOutcome) -> None:
     assert outcome_of(status.error()) is outcome
 
 
-def plans(*names: str) -> list[Order]:
-    return [Order(waiting(name, GATE), _ANNOTATION) for name in names]
+def plans(*names: str, plan: PlanAnnotation = _ANNOTATION) -> list[Order]:
+    return [Order(waiting(name, GATE), plan) for name in names]
 
 
 class Bound:
@@ -179,7 +189,7 @@ def test_a_wave_is_bound_before_the_next_is_written() -> None:
     server = ApiServer()
     bound = Bound(server)
     waves = [plans("a", "b"), plans("c"), plans("d")]
-    outcomes = run(server, lambda writer: writer.write(waves, nominate=False, wait_bound=bound.wait))
+    outcomes = run(server, lambda writer: writer.write(waves, wait_bound=bound.wait))
     assert outcomes == dict.fromkeys(["u-a", "u-b", "u-c", "u-d"], WriteOutcome.WRITTEN)
     assert bound.waits == [({"u-a", "u-b"}, {"a", "b"}), ({"u-c"}, {"a", "b", "c"})]
 
@@ -191,7 +201,7 @@ def test_a_large_wave_has_more_time() -> None:
         given.append(seconds)
 
     waves = [plans("a"), plans(*(f"b-{number}" for number in range(200))), plans("c")]
-    run(ApiServer(), lambda writer: writer.write(waves, nominate=False, wait_bound=noted))
+    run(ApiServer(), lambda writer: writer.write(waves, wait_bound=noted))
     assert given == [pytest.approx(5.0), pytest.approx(10.0)]
 
 
@@ -204,7 +214,7 @@ def test_a_wave_that_is_never_bound_holds_up_nobody() -> None:
     waves = [plans("a"), plans("b")]
     outcomes = run(
         server,
-        lambda writer: writer.write(waves, nominate=False, wait_bound=never, wave_seconds=0.01),
+        lambda writer: writer.write(waves, wait_bound=never, wave_seconds=0.01),
     )
     assert set(outcomes.values()) == {WriteOutcome.WRITTEN}
 
@@ -214,7 +224,7 @@ def test_who_could_not_be_written_is_not_waited_for() -> None:
     bound = Bound(server)
     outcomes = run(
         server,
-        lambda writer: writer.write([plans("a", "b"), plans("c")], nominate=False, wait_bound=bound.wait),
+        lambda writer: writer.write([plans("a", "b"), plans("c")], wait_bound=bound.wait),
         concurrency=1,
     )
     assert outcomes == {"u-a": WriteOutcome.GONE, "u-b": WriteOutcome.WRITTEN, "u-c": WriteOutcome.WRITTEN}
@@ -226,7 +236,7 @@ def test_when_nothing_can_be_written_the_rest_is_not_tried() -> None:
     bound = Bound(server)
     outcomes = run(
         server,
-        lambda writer: writer.write([plans("a", "b"), plans("c")], nominate=False, wait_bound=bound.wait),
+        lambda writer: writer.write([plans("a", "b"), plans("c")], wait_bound=bound.wait),
     )
     assert outcomes == dict.fromkeys(["u-a", "u-b", "u-c"], WriteOutcome.FAILED)
     assert len(server.asked) == 2
@@ -238,7 +248,7 @@ def test_a_pod_is_ungated_right_after_its_nomination() -> None:
     names = [f"p{number}" for number in range(6)]
     run(
         server,
-        lambda writer: writer.write([plans(*names)], nominate=True, wait_bound=Bound(server).wait),
+        lambda writer: writer.write([plans(*names, plan=_NOMINATING)], wait_bound=Bound(server).wait),
         concurrency=2,
     )
     order = [path for path, _ in sent(server.asked)]
@@ -263,7 +273,7 @@ def test_writes_are_counted() -> None:
     server = ApiServer(Reply(403), Reply(200), Reply(404))
 
     async def work(writer: PlanWriter) -> None:
-        await writer.write_plan(waiting("web", GATE), _ANNOTATION, nominate=True)
+        await writer.write_plan(waiting("web", GATE), _NOMINATING)
         await writer.ungate([waiting("web", GATE)])
 
     run(server, work, metrics)
@@ -290,7 +300,7 @@ def test_it_is_busy_while_more_than_twice_as_many_as_have_a_place_are_unwritten(
         server.answer = answer  # type: ignore[method-assign]
         assert not writer.busy
         waves = [plans("a", "b", "c", "d"), plans("e", "f", "g")]
-        await writer.write(waves, nominate=False, wait_bound=later)
+        await writer.write(waves, wait_bound=later)
         assert not writer.busy
 
     run(server, work, concurrency=1)
@@ -298,23 +308,16 @@ def test_it_is_busy_while_more_than_twice_as_many_as_have_a_place_are_unwritten(
     assert seen == [*first, (5, True), (6, False), (7, False)]
 
 
-def _in_flight() -> Pod:
-    old = PlanAnnotation("n0", 1_800_000_000.0).text()
-    built = pod("web").namespace("shop").uid("u-web").annotation(ANNOTATION, old)
-    return built.field("status", "nominatedNodeName", value="n0").build()
-
-
 @pytest.mark.parametrize("nominate", [True, False])
 def test_a_pod_in_flight_is_diverted_only_as_it_is_known(nominate: bool) -> None:
     server = ApiServer()
-    flying = _in_flight()
-    orders = [Order(flying, _ANNOTATION)]
-    outcomes = run(server, lambda writer: writer.divert(orders, nominate=nominate))
+    flying, plan = planned(nominated=nominate), _ANNOTATION._replace(nominated=nominate)
+    outcomes = run(server, lambda writer: writer.divert([Order(flying, plan)]))
     assert outcomes == {"u-web": WriteOutcome.WRITTEN}
     key, node = "/metadata/annotations/tradewind.dev~1plan", "/status/nominatedNodeName"
     nomination = (
         [{"op": "test", "path": node, "value": "n0"}],
-        [{"op": "replace", "path": node, "value": "n1"}],
+        [{"op": "add", "path": node, "value": "n1"}],
     )
     tests, swaps = nomination if nominate else ([], [])
     patch = [
@@ -322,7 +325,7 @@ def test_a_pod_in_flight_is_diverted_only_as_it_is_known(nominate: bool) -> None
         {"op": "test", "path": "/spec/nodeName", "value": None},
         {"op": "test", "path": key, "value": flying.annotations[ANNOTATION]},
         *tests,
-        {"op": "replace", "path": key, "value": _ANNOTATION.text()},
+        {"op": "add", "path": key, "value": plan.text()},
         *swaps,
     ]
     assert sent(server.asked) == [("web/status" if nominate else "web", patch)]
@@ -336,9 +339,37 @@ def test_an_order_that_no_longer_counts_is_not_written() -> None:
 
     outcomes = run(
         server,
-        lambda writer: writer.write(
-            [plans("a", "b")], nominate=False, wait_bound=Bound(server).wait, claim=only_b
-        ),
+        lambda writer: writer.write([plans("a", "b")], wait_bound=Bound(server).wait, claim=only_b),
     )
     assert outcomes == {"u-a": WriteOutcome.OUTDATED, "u-b": WriteOutcome.WRITTEN}
     assert [path for path, _ in sent(server.asked)] == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("ended", "nomination"),
+    [
+        pytest.param(planned(), True, id="ours"),
+        pytest.param(
+            planned(unschedulable=True), True, id="kube-scheduler clears none of one that never preempts"
+        ),
+        pytest.param(planned(unschedulable=True, preempts=True), False, id="kube-scheduler's own by now"),
+        pytest.param(planned(nominated=False), False, id="none"),
+    ],
+)
+def test_a_plan_is_taken_back_with_its_nomination(ended: Pod, nomination: bool) -> None:
+    server = ApiServer()
+    run(server, lambda writer: writer.take_back([ended]))
+    key, node = "/metadata/annotations/tradewind.dev~1plan", "/status/nominatedNodeName"
+    assert sent(server.asked) == [
+        (
+            "web/status" if nomination else "web",
+            [
+                {"op": "test", "path": "/metadata/uid", "value": "u-web"},
+                {"op": "test", "path": "/spec/nodeName", "value": None},
+                {"op": "test", "path": key, "value": ended.annotations[ANNOTATION]},
+                *([{"op": "test", "path": node, "value": "n0"}] if nomination else []),
+                {"op": "remove", "path": key},
+                *([{"op": "remove", "path": node}] if nomination else []),
+            ],
+        )
+    ]

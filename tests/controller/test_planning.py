@@ -72,7 +72,8 @@ def held(name: str, cpu: int | str = 1, *, seconds: float = 0, by: str = gate.GA
 
 
 def planned(base: PodBuilder, on: str, *, until: float = 60, nominated: bool = True) -> PodBuilder:
-    text = plan_annotation.PlanAnnotation(on, datetime.now(UTC).timestamp() + until).text()
+    until += datetime.now(UTC).timestamp()
+    text = plan_annotation.PlanAnnotation(on, until, nominated=True).text()
     annotated = base.annotation(plan_annotation.ANNOTATION, text)
     return annotated.field("status", "nominatedNodeName", value=on) if nominated else annotated
 
@@ -107,6 +108,19 @@ def test_a_pod_on_its_way_takes_room_on_its_node(world: World) -> None:
 def test_a_pod_whose_nomination_was_taken_back_is_planned_anew(world: World) -> None:
     world.add(planned(waiting("refused", 2), "a", nominated=False), held("x", 2))
     assert placed(world.decide()).keys() == {"refused", "x"}
+
+
+def unschedulable(base: PodBuilder) -> PodBuilder:
+    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+    return base.field("status", "conditions", value=[condition])
+
+
+def test_a_pod_that_kube_scheduler_refused_is_planned_anew_without_a_nomination(world: World) -> None:
+    """An autoscaler ignores pods that are nominated."""
+    world.add(unschedulable(planned(waiting("refused", 2), "a")), held("x", 2))
+    orders = world.decide()
+    nominated = {order.pod.name: order.plan.nominated for order in orders.placed()}
+    assert nominated == {"refused": False, "x": True}
 
 
 def test_a_plan_that_has_run_out_takes_no_room_and_is_made_anew_without_news(world: World) -> None:

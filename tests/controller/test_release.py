@@ -13,6 +13,7 @@ from tradewind.controller.ungating import ungate_all
 from tradewind.errors import GoneError
 from tradewind.kube import writes as api_writes
 from tradewind.planner.gate import GATE, OLD_GATE
+from tradewind.planner.plan_annotation import ANNOTATION, PlanAnnotation
 
 
 @pytest.mark.parametrize(
@@ -47,6 +48,10 @@ def test_without_a_cluster_it_says_how_to_name_one(
         (UngateReport(), "Tradewind holds no pod."),
         (UngateReport(ungated=1), "Ungated 1 pod; Tradewind holds none any more."),
         (UngateReport(ungated=300), "Ungated 300 pods; Tradewind holds none any more."),
+        (
+            UngateReport(ungated=2, taken_back=1),
+            "Ungated 2 pods and removed the plans of 1 pod; Tradewind holds none any more.",
+        ),
         (
             UngateReport(ungated=2, failed={"shop/web": "403: forbidden", "shop/db": "403: forbidden"}),
             "Ungated 2 pods; 2 pods could not be ungated, the first of them shop/web: 403: forbidden.",
@@ -102,6 +107,27 @@ def test_pods_that_came_meanwhile_are_ungated_too() -> None:
 def test_pods_of_the_version_before_are_ungated_too() -> None:
     assert released(playing([page(["a"], gate=OLD_GATE)])) == UngateReport(ungated=1)
     assert released(playing([page(["a"], gate="example.com/quota")])) == UngateReport()
+
+
+@pytest.mark.parametrize("gates", [[], [{"name": GATE}]])
+def test_plans_and_their_nominations_are_taken_back(gates: list[dict[str, str]]) -> None:
+    plan = PlanAnnotation("n1", 1_800_000_000.0, nominated=True).text()
+    item = {
+        "metadata": {"name": "a", "namespace": "shop", "uid": "u-a", "annotations": {ANNOTATION: plan}},
+        "spec": {"schedulingGates": gates, "preemptionPolicy": "Never"},
+        "status": {
+            "nominatedNodeName": "n1",
+            "conditions": [{"type": "PodScheduled", "reason": "Unschedulable"}],
+        },
+    }
+    server = playing([Reply(body={"metadata": {}, "items": [item]})])
+    assert released(server) == UngateReport(ungated=len(gates), taken_back=1)
+    last = queries(server, "PATCH")[-1]
+    assert last.path == "/api/v1/namespaces/shop/pods/a/status"
+    assert last.body[-2:] == [
+        {"op": "remove", "path": "/metadata/annotations/tradewind.dev~1plan"},
+        {"op": "remove", "path": "/status/nominatedNodeName"},
+    ]
 
 
 def test_a_list_that_ran_out_is_begun_anew() -> None:

@@ -21,6 +21,7 @@ def test_the_text_is_part_of_the_interface() -> None:
     assert ANNOTATION == "tradewind.dev/plan"
     assert PlanAnnotation("a", _NOON).text() == _WRITTEN
     assert PlanAnnotation("a", _NOON, strict=True).text() == _WRITTEN[:-1] + ',"strict":true}'
+    assert PlanAnnotation("a", _NOON, nominated=True).text() == _WRITTEN[:-1] + ',"nominated":true}'
     assert _read(_WRITTEN) == PlanAnnotation("a", _NOON)
 
 
@@ -33,6 +34,8 @@ def test_a_pod_without_a_plan() -> None:
         PlanAnnotation,
         st.text(min_size=1),
         st.floats(0, datetime(9999, 1, 1, tzinfo=UTC).timestamp()),
+        st.booleans(),
+        st.text(),
         st.booleans(),
     )
 )

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from tradewind.cluster.names import ANNOTATION_PREFIX
+from tradewind.cluster.names import ANNOTATION_PREFIX, PLAN
 from tradewind.cluster.objects import DELETION_COST, Pod
 from tradewind.cluster.selectors import parse_selector
 from tradewind.errors import TradewindError
@@ -24,7 +24,6 @@ GANG_MIN = ANNOTATION_PREFIX + "gang-min"
 PER_WORKLOAD = frozenset({ONE_PER_NODE, MAX_PER_ZONE})
 SPREAD_KEY = "topology.kubernetes.io/zone"
 
-PLAN = ANNOTATION_PREFIX + "plan"
 MOVE = ANNOTATION_PREFIX + "move"
 
 # Written by planners and controllers; they ask for nothing.

@@ -21,6 +21,7 @@ from tradewind.cluster.names import ANNOTATION_PREFIX
 from tradewind.cluster.quantity import amount
 from tradewind.cluster.requests import pod_sizes, read_nanos, sizes_key
 from tradewind.cluster.wire import (
+    Condition,
     Metadata,
     NamespaceObject,
     NodeCondition,
@@ -110,6 +111,7 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
     gates: tuple[str, ...] = ()  # names of those that keep kube-scheduler from looking at it
     scheduler_name: str = DEFAULT_SCHEDULER
     nominated: str = ""  # the node that kube-scheduler tries first; nothing once it is on one
+    unschedulable: bool = False  # kube-scheduler tried it and found no node
     bonds: Bonds = ()  # what ties it to the node it is on
     claims: tuple[str, ...] = ()  # as people name them; where they can be, we do not know
 
@@ -218,6 +220,7 @@ def pod_of(pod: PodObject) -> Pod:
         gang=template.gang or annotations.get(_GANG_ANNOTATION, ""),
         gates=tuple([gate.name for gate in spec.scheduling_gates]) if spec.scheduling_gates else (),
         nominated="" if spec.node_name else status.nominated_node_name or "",
+        unschedulable=not spec.node_name and _is_unschedulable(status.conditions),
         bonds=bonds,
         claims=claims_of(name, spec) if CLAIM in bonds else (),
     )
@@ -228,6 +231,10 @@ def _is_ready(status: PodStatus | None) -> bool:
     if status is None or not status.conditions:
         return status is None or status.phase == "Running"
     return any(each.type == "Ready" and each.status == "True" for each in status.conditions)
+
+
+def _is_unschedulable(conditions: Iterable[Condition] | None) -> bool:
+    return any(each.type == "PodScheduled" and each.reason == "Unschedulable" for each in conditions or ())
 
 
 _templates: dict[Hashable, Pod] = {}

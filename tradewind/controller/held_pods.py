@@ -1,17 +1,18 @@
-"""Pods behind our gate, as the API server lists them, and what became of them."""
+"""Pods behind our gate or with a plan of ours, as the API server lists them, and what became of them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
 
+from tradewind.cluster.names import PLAN
 from tradewind.errors import ApiError
 from tradewind.kube.objects import Identity
 from tradewind.kube.streams import Streams
 from tradewind.planner.gate import GATES
 
-# A pod behind a gate has no node and has not begun; the API server leaves all others out.
-_MAYBE_HELD = "spec.nodeName=,status.phase=Pending"
+# A pod that waits has no node and has not begun; the API server leaves all others out.
+_WAITING = "spec.nodeName=,status.phase=Pending"
 _PAGE_PODS = 500
 _PAGE_SECONDS = 30.0
 
@@ -22,11 +23,27 @@ class _Gate(msgspec.Struct):
 
 class _Spec(msgspec.Struct, rename="camel"):
     scheduling_gates: tuple[_Gate, ...] | None = None
+    preemption_policy: str | None = None
+
+
+class _Metadata(Identity):
+    annotations: dict[str, str] | None = None
+
+
+class _Condition(msgspec.Struct):
+    type: str = ""
+    reason: str | None = None
+
+
+class _Status(msgspec.Struct, rename="camel", frozen=True):
+    nominated_node_name: str | None = None
+    conditions: tuple[_Condition, ...] | None = None
 
 
 class _Pod(msgspec.Struct):
-    metadata: Identity
+    metadata: _Metadata
     spec: _Spec
+    status: _Status = _Status()
 
 
 class _ListMetadata(msgspec.Struct):
@@ -42,10 +59,16 @@ class Held(msgspec.Struct, frozen=True):
     namespace: str
     name: str
     uid: str
+    gated: bool
+    annotations: Mapping[str, str]  # the plan alone
+    nominated: str
+    unschedulable: bool
+    preempts: bool
 
 
 class UngateReport(msgspec.Struct):
     ungated: int = 0
+    taken_back: int = 0  # plans
     failed: dict[str, str] = {}  # namespace/name to what the API server said
     silent: bool = False  # the API server, at least once
 
@@ -54,6 +77,9 @@ class UngateReport(msgspec.Struct):
             first, said = next(iter(self.failed.items()))
             left = f"{_pods(len(self.failed))} could not be ungated, the first of them {first}: {said}"
             return f"Ungated {_pods(self.ungated)}; {left}."
+        if self.taken_back:
+            plans = f"removed the plans of {_pods(self.taken_back)}"
+            return f"Ungated {_pods(self.ungated)} and {plans}; Tradewind holds none any more."
         if self.ungated:
             return f"Ungated {_pods(self.ungated)}; Tradewind holds none any more."
         return "Tradewind holds no pod."
@@ -63,21 +89,35 @@ _page_decoder = msgspec.json.Decoder(_Page)
 
 
 def held_pages(streams: Streams) -> Iterator[list[Held]]:
-    query: dict[str, Any] = {"field_selector": _MAYBE_HELD, "limit": _PAGE_PODS}
+    query: dict[str, Any] = {"field_selector": _WAITING, "limit": _PAGE_PODS}
     while True:
         data = streams.page("pods", query, _PAGE_SECONDS)
         try:
             page = _page_decoder.decode(data)
         except msgspec.MsgspecError as error:
             raise ApiError(f"the API server's list of pods cannot be read: {error}") from error
-        yield [
-            Held(pod.metadata.namespace or "", pod.metadata.name or "", pod.metadata.uid or "")
-            for pod in page.items or ()
-            if any(gate.name in GATES for gate in pod.spec.scheduling_gates or ())
-        ]
+        found = map(_held, page.items or ())
+        yield [pod for pod in found if pod.gated or pod.annotations]
         if not page.metadata.token:
             return
         query["_continue"] = page.metadata.token
+
+
+def _held(pod: _Pod) -> Held:
+    metadata, spec, status = pod.metadata, pod.spec, pod.status
+    plan = (metadata.annotations or {}).get(PLAN)
+    return Held(
+        metadata.namespace or "",
+        metadata.name or "",
+        metadata.uid or "",
+        gated=any(gate.name in GATES for gate in spec.scheduling_gates or ()),
+        annotations={} if plan is None else {PLAN: plan},
+        nominated=status.nominated_node_name or "",
+        unschedulable=any(
+            each.type == "PodScheduled" and each.reason == "Unschedulable" for each in status.conditions or ()
+        ),
+        preempts=spec.preemption_policy != "Never",
+    )
 
 
 def _pods(count: int) -> str:

@@ -9,7 +9,7 @@ import msgspec
 from tradewind.cluster.cache import WorkCounter
 from tradewind.cluster.hints import NODE
 from tradewind.cluster.objects import Pod
-from tradewind.planner import selection
+from tradewind.planner import nominations, selection
 from tradewind.planner.batch import PolicyOf
 from tradewind.planner.moves.drain import InFlight
 from tradewind.planner.plan_annotation import PlanAnnotation
@@ -61,7 +61,11 @@ def orders_of(result: PlanResult, this: Round, policy_of: PolicyOf) -> Orders:
     waves: dict[int, list[Order]] = {}
     diverted: list[Order] = []
     for each in result.plan.placements:
-        order = Order(pod_of[each.uid], PlanAnnotation(each.node, result.plan.expires_at, each.strict))
+        pod = pod_of[each.uid]
+        nominated = this.settings.nominate and nominations.can_nominate(pod)
+        order = Order(
+            pod, PlanAnnotation(each.node, result.plan.expires_at, each.strict, nominated=nominated)
+        )
         moved = this.flying.get(each.uid, each.node) != each.node
         (diverted if moved else waves.setdefault(each.wave, [])).append(order)
     named = {str(pod): pod for pod in this.chosen}

@@ -3,7 +3,8 @@
 As few writes a pod as the API server allows (tried on 1.36): `pods/status` takes the nomination and the
 annotation together but leaves the gate; the pod itself takes the annotation and the gate together but leaves
 the nomination. So a pod behind our gate costs two writes, or one without a nomination, and any other pod one.
-kube-scheduler tries a pod that an extender had rejected again after either.
+kube-scheduler tries a pod that an extender had rejected again after either. No nomination of ours is ever on
+a pod without its plan, by which it is taken back.
 
 A pod that is on its way already is written on only if it is not bound, and still carries the same plan.
 """
@@ -14,13 +15,13 @@ import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from tradewind.cluster.objects import Pod
 from tradewind.errors import ApiError, ConflictError, NotFoundError
 from tradewind.kube.client import JSON_PATCH, STRATEGIC_PATCH
 from tradewind.kube.writes import ApiWrites
-from tradewind.planner import gate
+from tradewind.planner import gate, nominations
 from tradewind.planner.plan_annotation import ANNOTATION, PlanAnnotation
 
 if TYPE_CHECKING:  # `release` writes too, and needs no planner
@@ -31,6 +32,7 @@ if TYPE_CHECKING:  # `release` writes too, and needs no planner
 _WITHOUT_GATE = {
     "spec": {"schedulingGates": [{"$patch": "delete", "name": name} for name in sorted(gate.GATES)]}
 }
+_ANNOTATION_PATH = f"/metadata/annotations/{ANNOTATION.replace('/', '~1')}"
 _WAVE_SECONDS = 5.0
 # The same for each pod of a large one, on a busy machine.
 _WAVE_SECONDS_A_POD = 0.05
@@ -70,6 +72,16 @@ class Named(Protocol):
     def uid(self) -> str: ...
 
 
+class PlannedPod(Named, nominations.Planned, Protocol):
+    """Enough to take its plan back."""
+
+
+class _Swap(NamedTuple):
+    path: str
+    old: str | None
+    new: str | None
+
+
 class PlanWriter:
     def __init__(self, writes: ApiWrites, metrics: "PlanMetrics") -> None:
         self._writes = writes
@@ -88,7 +100,6 @@ class PlanWriter:
         self,
         waves: Sequence[Sequence["Order"]],
         *,
-        nominate: bool,
         wait_bound: WaitBound,
         claim: Claim = always,
         wave_seconds: float = _WAVE_SECONDS,
@@ -99,7 +110,7 @@ class PlanWriter:
         """
         outcomes = {pod.uid: WriteOutcome.FAILED for wave in waves for pod, _ in wave}
         for number, wave in enumerate(waves, 1):
-            written = await self._write_wave(wave, claim, nominate=nominate)
+            written = await self._write_wave(wave, claim)
             outcomes |= written
             bound = frozenset(uid for uid, outcome in written.items() if outcome is WriteOutcome.WRITTEN)
             if not bound and WriteOutcome.FAILED in written.values():
@@ -109,18 +120,24 @@ class PlanWriter:
                 await _within(seconds, wait_bound(bound, seconds))
         return outcomes
 
-    async def write_plan(self, pod: Pod, plan: PlanAnnotation, *, nominate: bool) -> WriteOutcome:
+    async def write_plan(self, pod: Pod, plan: PlanAnnotation) -> WriteOutcome:
         """Also without the nomination, if only that fails: then the annotation alone must do."""
         if pod.gates and not gate.held(pod):
             return WriteOutcome.LEFT
-        patch = _on(pod, {"metadata": {"annotations": {ANNOTATION: plan.text()}}})
-        if not pod.gates:
-            return await self._annotate(pod, plan, patch, nominate=nominate)
-        if nominate and pod.nominated != plan.node:
-            outcome = await self._patch("nominate", pod, _on(pod, _nomination(plan)), "/status")
-            if outcome is WriteOutcome.GONE:
+        if plan.nominated or nominations.is_ours(pod):
+            status = {"status": {"nominatedNodeName": plan.node if plan.nominated else None}}
+            outcome = await self._patch("nominate", pod, _annotated(pod, plan) | status, "/status")
+            failed = outcome is WriteOutcome.FAILED
+            if outcome is WriteOutcome.GONE or not (pod.gates or (failed and not nominations.is_ours(pod))):
                 return outcome
-        return await self._patch("ungate", pod, patch | {"spec": {"schedulingGates": None}})
+            plan = plan._replace(nominated=plan.nominated and not failed)
+        if not pod.gates:
+            return await self._patch("annotate", pod, _annotated(pod, plan))
+        return await self._patch("ungate", pod, _annotated(pod, plan) | {"spec": {"schedulingGates": None}})
+
+    async def take_back(self, pods: Iterable[Pod]) -> None:
+        """Plans that have ended, with their nominations."""
+        await asyncio.gather(*(self._counted("take_back", pod, take_back(self._writes, pod)) for pod in pods))
 
     async def ungate(self, pods: Iterable[Named]) -> dict[str, WriteOutcome]:
         """By UID: our gate is removed without a plan, any other stays."""
@@ -128,25 +145,21 @@ class PlanWriter:
         outcomes = await asyncio.gather(*(self._ungate(pod) for pod in held))
         return _warned("ungated", {pod.uid: outcome for pod, outcome in zip(held, outcomes, strict=True)})
 
-    async def divert(self, orders: Sequence["Order"], *, nominate: bool) -> dict[str, WriteOutcome]:
+    async def divert(self, orders: Sequence["Order"]) -> dict[str, WriteOutcome]:
         """By UID. Pods that were ungated with another plan, and are not bound, get this one."""
-        outcomes = await asyncio.gather(*(self._divert(*order, nominate=nominate) for order in orders))
+        outcomes = await asyncio.gather(*(self._divert(*order) for order in orders))
         return {order.pod.uid: outcome for order, outcome in zip(orders, outcomes, strict=True)}
 
-    async def _divert(self, pod: Pod, plan: PlanAnnotation, *, nominate: bool) -> WriteOutcome:
-        path = _path(pod) + ("/status" if nominate else "")
-        write = self._writes.patch(path, _instead(pod, plan, nominate=nominate), JSON_PATCH)
-        return await self._counted("divert", pod, write)
+    async def _divert(self, pod: Pod, plan: PlanAnnotation) -> WriteOutcome:
+        return await self._counted("divert", pod, _replace_plan(self._writes, pod, plan))
 
-    async def _write_wave(
-        self, wave: Sequence["Order"], claim: Claim, *, nominate: bool
-    ) -> Mapping[str, WriteOutcome]:
+    async def _write_wave(self, wave: Sequence["Order"], claim: Claim) -> Mapping[str, WriteOutcome]:
         async def one(order: "Order") -> WriteOutcome:
             try:
                 async with self._places:
                     if not await claim(order):
                         return WriteOutcome.OUTDATED
-                    return await self.write_plan(*order, nominate=nominate)
+                    return await self.write_plan(*order)
             finally:
                 self._unwritten -= 1
 
@@ -155,16 +168,6 @@ class PlanWriter:
         return _warned(
             "planned", {pod.uid: outcome for (pod, _), outcome in zip(wave, outcomes, strict=True)}
         )
-
-    async def _annotate(
-        self, pod: Pod, plan: PlanAnnotation, patch: dict[str, Any], *, nominate: bool
-    ) -> WriteOutcome:
-        """A nomination that is there already is kube-scheduler's own: it may have made room there."""
-        if nominate and not pod.nominated:
-            outcome = await self._patch("nominate", pod, patch | _nomination(plan), "/status")
-            if outcome is not WriteOutcome.FAILED:
-                return outcome
-        return await self._patch("annotate", pod, patch)
 
     async def _ungate(self, pod: Named) -> WriteOutcome:
         return await self._counted("ungate_without_plan", pod, ungate(self._writes, pod))
@@ -188,10 +191,35 @@ async def ungate(writes: ApiWrites, pod: Named) -> None:
     await writes.patch(_path(pod), _on(pod, _WITHOUT_GATE), STRATEGIC_PATCH)
 
 
+async def take_back(writes: ApiWrites, pod: PlannedPod) -> None:
+    """The plan, and the nomination where it is ours, if the pod is not bound and has no other plan by now."""
+    await _replace_plan(writes, pod, None)
+
+
+async def _replace_plan(writes: ApiWrites, pod: PlannedPod, plan: PlanAnnotation | None) -> None:
+    swaps = [_Swap(_ANNOTATION_PATH, pod.annotations[ANNOTATION], None if plan is None else plan.text())]
+    if nominations.is_ours(pod) or (plan is not None and plan.nominated):
+        node = plan.node if plan is not None and plan.nominated else None
+        swaps.append(_Swap("/status/nominatedNodeName", pod.nominated or None, node))
+    patch = [
+        _test("/metadata/uid", pod.uid),
+        _test("/spec/nodeName", None),
+        *(_test(path, old) for path, old, _ in swaps),
+        *(
+            {"op": "remove", "path": path} if new is None else {"op": "add", "path": path, "value": new}
+            for path, _, new in swaps
+        ),
+    ]
+    await writes.patch(_path(pod) + ("/status" if len(swaps) > 1 else ""), patch, JSON_PATCH)
+
+
 def outcome_of(error: ApiError) -> WriteOutcome:
-    return (
-        WriteOutcome.GONE if isinstance(error, NotFoundError) or _is_other_pod(error) else WriteOutcome.FAILED
-    )
+    if isinstance(error, NotFoundError) or _is_other_pod(error):
+        return WriteOutcome.GONE
+    # What the API server says where a test of a JSON patch fails.
+    if error.status == HTTPStatus.UNPROCESSABLE_ENTITY and "an error in our request" in str(error):
+        return WriteOutcome.OUTDATED
+    return WriteOutcome.FAILED
 
 
 def _is_other_pod(error: ApiError) -> bool:
@@ -210,22 +238,8 @@ def _on(pod: Named, patch: Mapping[str, Any]) -> dict[str, Any]:
     return {**patch, "metadata": {**patch.get("metadata", {}), "uid": pod.uid}}
 
 
-def _nomination(plan: PlanAnnotation) -> dict[str, Any]:
-    return {"status": {"nominatedNodeName": plan.node}}
-
-
-def _instead(pod: Pod, plan: PlanAnnotation, *, nominate: bool) -> list[Any]:
-    """The plan in place of the one on the pod, if nothing has become of that."""
-    annotation = f"/metadata/annotations/{ANNOTATION.replace('/', '~1')}"
-    swaps = [(annotation, pod.annotations[ANNOTATION], plan.text())]
-    if nominate:
-        swaps.append(("/status/nominatedNodeName", pod.nominated, plan.node))
-    return [
-        _test("/metadata/uid", pod.uid),
-        _test("/spec/nodeName", None),
-        *(_test(path, old) for path, old, _ in swaps),
-        *({"op": "replace", "path": path, "value": new} for path, _, new in swaps),
-    ]
+def _annotated(pod: Named, plan: PlanAnnotation) -> dict[str, Any]:
+    return _on(pod, {"metadata": {"annotations": {ANNOTATION: plan.text()}}})
 
 
 def _test(path: str, value: str | None) -> dict[str, Any]:

@@ -82,9 +82,9 @@ class Planning:
         self._metrics.held.set(len(held))
         if not settings.enabled or self._settings.shadow:
             return Orders(ungate=held)
-        in_flight = self.promises.in_flight(unbound, now, nominated=settings.nominate)
+        in_flight = self.promises.in_flight(unbound, now)
         grounded = [pod for pod in unbound if pod.uid not in in_flight]
-        waiting = selection.waiting(grounded, settings.schedulers, now, nominated=settings.nominate)
+        waiting = selection.waiting(grounded, settings.schedulers, now)
         waited = {pod.uid: selection.waited_seconds(pod, now) for pod in waiting}
         waiting = [pod for pod in waiting if self._ready(pod) or waited[pod.uid] > _READY_SECONDS]
         if not (news or any(pod.uid not in self._unplaced for pod in waiting)):

@@ -32,16 +32,16 @@ class Promises:
         with self._lock:
             for uid, order in list(self._orders.items()):
                 seen = waiting.get(uid)
-                if seen is None or plan_annotation.read(seen) == order.plan or not order.plan.fresh(now):
+                if seen is None or _is_written(order, seen) or not order.plan.fresh(now):
                     self._drop(uid)
 
-    def in_flight(self, pods: Sequence[Pod], now: float, *, nominated: bool) -> dict[str, Pod]:
+    def in_flight(self, pods: Sequence[Pod], now: float) -> dict[str, Pod]:
         """By UID, those of the pods that are on their way to a node, as if they were on it.
 
         Their room is taken, unless kube-scheduler refused them.
         """
         self.prune({pod.uid: pod for pod in pods}, now)
-        flying = selection.in_flight(pods, now, nominated=nominated)
+        flying = selection.in_flight(pods, now)
         return {pod.uid: pod for pod in flying} | self.pods()
 
     def pods(self) -> dict[str, Pod]:
@@ -99,3 +99,9 @@ class Promises:
     def _drop(self, uid: str) -> None:
         self._orders.pop(uid, None)
         self._claimed.discard(uid)
+
+
+def _is_written(order: Order, seen: Pod) -> bool:
+    """The nomination comes with the plan, before the gate goes."""
+    plan = plan_annotation.read(seen)
+    return plan is not None and not seen.gates and plan.says_the_same(order.plan)

@@ -128,7 +128,7 @@ class Replanning:
         """With the pods on their way that can still be sent elsewhere, if there are any."""
         settings, now = this.settings, time.time()
         unbound = self._cache.waiting()
-        in_flight = self._promises.in_flight(unbound, now, nominated=settings.nominate)
+        in_flight = self._promises.in_flight(unbound, now)
         flying = {
             pod.uid: pod
             for pod in unbound

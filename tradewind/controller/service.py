@@ -38,7 +38,7 @@ from tradewind.controller.wanted_pods import WantedPods
 from tradewind.kube.client import Client
 from tradewind.kube.leader import Leader
 from tradewind.kube.writes import ApiWrites
-from tradewind.planner import plan_annotation
+from tradewind.planner import nominations, plan_annotation
 from tradewind.planner.journal import Journal
 from tradewind.planner.standing.worker import StandingWorker
 from tradewind.planner.worker import Worker
@@ -196,6 +196,7 @@ class PlannerService:
         yield self._keep_company(events)
         yield self._stand()
         yield self._move(events)
+        yield self._take_back(writer)
         yield self._plan(writer, events)
 
     async def _campaign(self) -> None:
@@ -265,6 +266,18 @@ class PlannerService:
                 self._journal.empty(self._moves.emptying())
             except Exception:  # noqa: BLE001  any defect at all: the next round may do better
                 _log.exception("moving pods failed; retrying")
+
+    async def _take_back(self, writer: PlanWriter) -> None:
+        """Plans that have ended; whoever wrote them."""
+        while True:
+            await asyncio.sleep(_LOOK_SECONDS)
+            if not (self._leader.leading and self._parts.synced):
+                continue
+            now, waiting = time.time(), self._parts.cache.waiting()
+            try:
+                await writer.take_back([pod for pod in waiting if nominations.has_ended(pod, now)])
+            except Exception:  # noqa: BLE001  any defect at all: the next round may do better
+                _log.exception("Failed to take back plans; retrying")
 
     async def _plan(self, writer: PlanWriter, events: PlanEvents) -> None:
         seen = WorkCounter()
@@ -361,13 +374,11 @@ class PlannerService:
     async def _write(self, orders: Orders, writer: PlanWriter) -> None:
         started = time.monotonic()
         settings, planning = self._parts.settings.planner, self._planning
-        if orders.diverted and not await self._divert(orders, writer, nominate=settings.nominate):
+        if orders.diverted and not await self._divert(orders, writer):
             _log.info("pods on their way could not be sent elsewhere; planning anew")
             planning.abandon(orders)
             return
-        outcomes = await writer.write(
-            orders.waves, nominate=settings.nominate, wait_bound=self._bound, claim=planning.promises.claim
-        )
+        outcomes = await writer.write(orders.waves, wait_bound=self._bound, claim=planning.promises.claim)
         written = {uid for uid, outcome in outcomes.items() if outcome is WriteOutcome.WRITTEN}
         unwritten = outcomes.keys() - written
         planning.promises.forget(order for order in orders.placed() if order.pod.uid in unwritten)
@@ -388,12 +399,12 @@ class PlannerService:
             {uid: pod.node_name for uid, pod in found.items()},
         )
 
-    async def _divert(self, orders: Orders, writer: PlanWriter, *, nominate: bool) -> bool:
+    async def _divert(self, orders: Orders, writer: PlanWriter) -> bool:
         """Whether the pods that are in flight go where the rest of the plan needs them.
 
         kube-scheduler may have been about to bind one where it was sent before.
         """
-        outcomes = await writer.divert(orders.diverted, nominate=nominate)
+        outcomes = await writer.divert(orders.diverted)
         if any(outcome is not WriteOutcome.WRITTEN for outcome in outcomes.values()):
             return False
         await self._bound(frozenset(outcomes), _DIVERTED_SECONDS)
@@ -420,4 +431,4 @@ class PlannerService:
 def _replaced(order: Order, pod: Pod | None) -> bool:
     """Whether the pod has been given another plan since."""
     plan = None if pod is None else plan_annotation.read(pod)
-    return plan is not None and plan != order.plan
+    return plan is not None and not plan.says_the_same(order.plan)

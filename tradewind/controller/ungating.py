@@ -1,9 +1,9 @@
-"""Removes the gate from every pod that is held, pass by pass, many pods at once."""
+"""Removes our gate and our plans from every pod that waits, pass by pass, many pods at once."""
 
 import asyncio
 
 from tradewind.controller.held_pods import Held, UngateReport, held_pages
-from tradewind.controller.plan_writer import WriteOutcome, outcome_of, ungate
+from tradewind.controller.plan_writer import WriteOutcome, outcome_of, take_back, ungate
 from tradewind.errors import ApiError, GoneError
 from tradewind.kube.access import ApiClient
 from tradewind.kube.streams import Streams
@@ -34,7 +34,7 @@ async def ungate_all(api: ApiClient) -> UngateReport:
 
 
 async def _pass(streams: Streams, writes: ApiWrites, report: UngateReport) -> int:
-    """How many pods were held."""
+    """How many pods were held or had a plan."""
     found = 0
     pages = held_pages(streams)
     while (held := await asyncio.to_thread(next, pages, None)) is not None:
@@ -45,8 +45,12 @@ async def _pass(streams: Streams, writes: ApiWrites, report: UngateReport) -> in
 
 async def _ungate(writes: ApiWrites, pod: Held, report: UngateReport) -> None:
     try:
-        await ungate(writes, pod)
-        report.ungated += 1
+        if pod.gated:
+            await ungate(writes, pod)
+            report.ungated += 1
+        if pod.annotations:
+            await take_back(writes, pod)
+            report.taken_back += 1
     except ApiError as error:
         if outcome_of(error) is WriteOutcome.FAILED:
             report.failed[f"{pod.namespace}/{pod.name}"] = str(error)

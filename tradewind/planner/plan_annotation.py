@@ -1,15 +1,17 @@
 """The plan for one pod, in an annotation that the planner writes and every replica reads."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Annotated, NamedTuple
+from typing import Annotated, NamedTuple, Protocol
 
 import msgspec
 
 from tradewind.cluster import hints
+from tradewind.cluster.names import PLAN
 from tradewind.cluster.objects import Pod
 
-ANNOTATION = hints.PLAN
+ANNOTATION = PLAN
 # The same on a running pod: where its replacement is to go, and until when there is room for it.
 MOVE = hints.MOVE
 
@@ -22,14 +24,19 @@ class PlanAnnotation(NamedTuple):
     until: float  # seconds since 1970
     strict: bool = False  # no other node will do before then
     uid: str = ""  # of the pod that it was written on; without it, a template may have brought it
+    nominated: bool = False  # the pod was nominated for the node when this was written
 
     def text(self) -> str:
         """Compact JSON, the time as RFC 3339 in UTC."""
         until = datetime.fromtimestamp(self.until, UTC)
-        return _encoder.encode(_Written(self.node, until, self.strict, self.uid)).decode()
+        return _encoder.encode(_Written(self.node, until, self.strict, self.uid, self.nominated)).decode()
 
     def fresh(self, now: float) -> bool:
         return now < self.until
+
+    def says_the_same(self, other: "PlanAnnotation") -> bool:
+        """Whether or not the pod could be nominated."""
+        return self._replace(nominated=False) == other._replace(nominated=False)
 
 
 class _Written(msgspec.Struct, omit_defaults=True):
@@ -37,6 +44,12 @@ class _Written(msgspec.Struct, omit_defaults=True):
     until: Annotated[datetime, msgspec.Meta(tz=True)]
     strict: bool = False
     uid: str = ""
+    nominated: bool = False
+
+
+class HasAnnotations(Protocol):
+    @property
+    def annotations(self) -> Mapping[str, str]: ...
 
 
 _decoder = msgspec.json.Decoder(_Written)
@@ -45,7 +58,7 @@ _encoder = msgspec.json.Encoder()
 _MAX_MEMOISED = 10_000
 
 
-def read(pod: Pod, key: str = ANNOTATION) -> PlanAnnotation | None:
+def read(pod: HasAnnotations, key: str = ANNOTATION) -> PlanAnnotation | None:
     """None where there is none, or none that makes sense: anybody may annotate a pod."""
     written = pod.annotations.get(key)
     return None if written is None else _read(written)
@@ -61,6 +74,7 @@ def read_reservation(pod: Pod) -> PlanAnnotation | None:
 def _read(written: str) -> PlanAnnotation | None:
     try:
         found = _decoder.decode(written)
-        return PlanAnnotation(found.node, found.until.astimezone(UTC).timestamp(), found.strict, found.uid)
+        until = found.until.astimezone(UTC).timestamp()
+        return PlanAnnotation(found.node, until, found.strict, found.uid, found.nominated)
     except _UNREADABLE:
         return None

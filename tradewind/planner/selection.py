@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from tradewind.cluster.objects import Pod
-from tradewind.planner import gate, plan_annotation
+from tradewind.planner import gate, nominations, plan_annotation
 
 # The part of a batch that goes by age alone, so that no stream of pods of higher priority, placed or not,
 # keeps the others from being looked at.
@@ -29,9 +29,7 @@ class _Unit(NamedTuple):
         return self.pods[0].namespace
 
 
-def waiting(
-    pods: Iterable[Pod], schedulers: Collection[str], now: float, *, nominated: bool = False
-) -> list[Pod]:
+def waiting(pods: Iterable[Pod], schedulers: Collection[str], now: float) -> list[Pod]:
     """Those that only we hold, and those that nobody holds and one of these schedulers is to place.
 
     Never one that another gate holds too, nor one in flight.
@@ -41,18 +39,15 @@ def waiting(
         for pod in pods
         if pod.waiting
         and (gate.held(pod) or (not pod.gates and pod.scheduler_name in schedulers))
-        and not _flying(pod, now, nominated=nominated)
+        and not _flying(pod, now)
     ]
 
 
-def in_flight(pods: Iterable[Pod], now: float, *, nominated: bool = False) -> list[Pod]:
-    """Those that were ungated to a node and are not seen there yet, as if they were.
-
-    Where pods are nominated, kube-scheduler takes that back from one that does not fit: it is on no way.
-    """
+def in_flight(pods: Iterable[Pod], now: float) -> list[Pod]:
+    """Those that were ungated to a node and are not seen there yet, as if they were."""
     found = []
     for pod in pods:
-        plan = _flying(pod, now, nominated=nominated)
+        plan = _flying(pod, now)
         if plan is not None:
             found.append(msgspec.structs.replace(pod, node_name=plan.node))
     return found
@@ -118,11 +113,11 @@ def created_at(pod: Pod) -> float:
         return 0.0
 
 
-def _flying(pod: Pod, now: float, *, nominated: bool) -> plan_annotation.PlanAnnotation | None:
-    if not pod.waiting or pod.gates or (nominated and not pod.nominated):
-        return None
+def _flying(pod: Pod, now: float) -> plan_annotation.PlanAnnotation | None:
     plan = plan_annotation.read(pod)
-    return plan if plan is not None and plan.fresh(now) else None
+    if plan is None or not pod.waiting or pod.gates or nominations.has_ended(pod, now):
+        return None
+    return plan
 
 
 def _units(pods: Iterable[Pod], waited: Mapping[str, float]) -> list[_Unit]:
