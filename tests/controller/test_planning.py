@@ -71,6 +71,11 @@ def held(name: str, cpu: int | str = 1, *, seconds: float = 0, by: str = gate.GA
     return waiting(name, cpu, seconds=seconds).field("spec", "schedulingGates", value=gates)
 
 
+def rivals() -> list[PodBuilder]:
+    """Each has a place on either node, but not all of them."""
+    return [held("large", "1500m"), held("larger", "1600m"), held("largest", "1700m")]
+
+
 def planned(base: PodBuilder, on: str, *, until: float = 60, nominated: bool = True) -> PodBuilder:
     until += datetime.now(UTC).timestamp()
     text = plan_annotation.PlanAnnotation(on, until, nominated=True).text()
@@ -257,9 +262,20 @@ def test_solvers_that_better_nothing_are_asked_less_and_less(world: World, idle:
             rounds.append(number)
     assert rounds == [0, 2, 6]
     before = idle.asked
-    world.add(held("huge", 9))
+    world.add(*rivals())
     world.decide()
     assert idle.asked > before, "a pod without a place is always worth asking"
+
+
+def test_a_pod_that_no_node_takes_is_no_reason_to_ask_the_solvers(world: World, idle: Idle) -> None:
+    for number in range(2):
+        world.add(held(f"x-{number}", "10m"))
+        world.decide()
+    before = idle.asked
+    world.add(held("huge", 9))
+    orders = world.decide()
+    assert idle.asked == before, "what they were asked in vain is skipped this time"
+    assert [str(each) for each, _ in orders.unplaced.values()] == ["default/huge"]
 
 
 @pytest.fixture
@@ -276,9 +292,9 @@ def test_while_much_is_to_be_written_the_solvers_are_asked_for_those_without_a_p
         world.add(held(f"x-{number}", "10m"))
         assert world.decide().placed()
     assert idle.asked == 1, "for the first of them, when nothing was to be written"
-    world.add(held("huge", 9))
+    world.add(*rivals())
     world.decide()
-    assert idle.asked == 2
+    assert idle.asked == 3, "for them, and for them with the pods in flight"
 
 
 def test_a_pod_that_has_a_place_does_not_wait_for_the_solvers_to_load(world: World, idle: Idle) -> None:
@@ -292,7 +308,7 @@ def test_a_pod_that_has_a_place_does_not_wait_for_the_solvers_to_load(world: Wor
     world.decide()
     assert idle.asked, "that they were not there is no reason to spare them"
     idle.loaded, before = False, idle.asked
-    world.add(held("huge", 9))
+    world.add(*rivals())
     world.decide()
     assert idle.asked > before, "a pod without a place waits: they may find it"
 

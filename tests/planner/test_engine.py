@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.builders import node, pod
-from tests.planner.cases import HOST, batch_of, filled, planned, policy_of, where
+from tests.planner.cases import HOST, ZONE, batch_of, copies, filled, planned, policy_of, where
 from tests.planner.check import gangs_kept, violations
 from tests.planner.drawn import mixed_nodes, mixed_pods
 from tradewind.config import document as config
@@ -18,8 +18,10 @@ from tradewind.planner.bound import lower_bound
 from tradewind.planner.engine import optimise
 from tradewind.planner.greedy import greedy
 from tradewind.planner.plan import make_plan
+from tradewind.planner.planner import plan
 from tradewind.planner.problem import Assignment, Outcome, Problem, money, value
 from tradewind.planner.reasons import reasons
+from tradewind.planner.worker import Worker
 
 
 def _cover(problem: Problem) -> Assignment:
@@ -97,3 +99,26 @@ def test_what_is_better_than_the_best_of_the_solver_is_not_called_exact() -> Non
     plan = planned(nodes, [even, pod("free").label("app", "x").requests(cpu="1")])
     assert where(plan) == {"even": "cheap", "free": "cheap"}
     assert plan.engine == "greedy"
+
+
+def test_a_pod_that_can_be_bound_is_not_left_out_for_an_even_end() -> None:
+    """The solver gains two pods on the full nodes, and would leave one free out: 3 and 1 are uneven."""
+    zones = [node("a").cpu("4").label(ZONE, "a"), node("b").cpu("1").label(ZONE, "b")]
+    zones = [each.label("pool", "zones") for each in zones]
+    full = [node(f"full-{number}").cpu("10").label("pool", "full") for number in range(2)]
+    start = pod("p").label("app", "x").requests(cpu="1")
+    pods = [
+        *copies(start.spread(ZONE, {"app": "x"}).priority(9), "even", 2),
+        *copies(start.node_selector("pool", "zones"), "free", 3),
+        *copies(pod("p").requests(cpu="6").node_selector("pool", "full"), "large", 2),
+        *copies(pod("p").requests(cpu="5").node_selector("pool", "full"), "half", 4),
+    ]
+    cache = filled([*zones, *full], pods)
+    worker = Worker()
+    try:
+        found = plan(cache.snapshot(), cache.all_pods(), policy_of, worker, 5).plan
+    finally:
+        worker.close()
+    assert found.unplaced.keys() == {"default/large-1", "default/large-2"}
+    assert violations(cache, policy_of, found) == []
+    assert found.engine != "exact"

@@ -42,7 +42,8 @@ def _plan(pods: list[PodBuilder], worker: Worker | None = None, **options: bool 
 
 
 def _pods(count: int) -> list[PodBuilder]:
-    return copies(pod("p").requests(cpu="1"), "p", count)
+    """Each has a place on the node of 2 cores, three of them not together."""
+    return [*copies(pod("p").requests(cpu="1"), "p", 2), pod("q").requests(cpu="1500m")][:count]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tradewind.planner.greedy import depths
+from tradewind.planner.greedy import depths, fill
 from tradewind.planner.lanes import put, sequence
 from tradewind.planner.problem import Assignment, Problem
 from tradewind.planner.state import State
@@ -22,18 +22,34 @@ class Step(NamedTuple):
     row: int
 
 
-def valid_order(problem: Problem, assignment: Assignment) -> list[Step]:
+def filled_order(problem: Problem, assignment: Assignment) -> list[Step]:
+    """An order for the assignment, then for all pods that still have a place after it.
+
+    The solvers want a spread to hold when all is bound, kube-scheduler asks for it pod by pod: so they leave
+    out pods that can be bound.
+    """
+    order = valid_order(problem, assignment)
+    before = assignment_of(order)
+    after = fill(State(problem).load(before)).assignment
+    return order + valid_order(problem, Counter(after) - Counter(before), before)
+
+
+def valid_order(problem: Problem, assignment: Assignment, before: Assignment | None = None) -> list[Step]:
     """An order for all of it, unless pods wait for each other in a circle: these are left out.
 
-    A gang that then falls short is dropped as a whole, until nothing more falls.
+    A gang that then falls short is dropped as a whole, until nothing more falls. `before` is bound already.
     """
+    before = before or {}
+    bound = Counter[int]()
+    for (index, _), pods in before.items():
+        bound[index] += pods
     while True:
-        order = _binding_order(problem, assignment)
+        order = _binding_order(problem, assignment, before)
         placed = Counter(step.number for step in order)
         short = {
             index
             for gang in problem.gangs
-            if sum(placed[index] for index in gang.classes) < gang.min_pods
+            if sum(placed[index] + bound[index] for index in gang.classes) < gang.min_pods
             for index in gang.classes
         }
         if short.isdisjoint(placed):
@@ -45,7 +61,7 @@ def assignment_of(order: Sequence[Step]) -> Assignment:
     return Counter(order)
 
 
-def _binding_order(problem: Problem, assignment: Assignment) -> list[Step]:
+def _binding_order(problem: Problem, assignment: Assignment, before: Assignment) -> list[Step]:
     """Every pod; those that can never be bound are left out.
 
     Anchors come before their followers. Where that is not enough, the order in which the assignment lists
@@ -54,7 +70,7 @@ def _binding_order(problem: Problem, assignment: Assignment) -> list[Step]:
     """
     pods = sum(assignment.values())
     steps: list[Step] = []
-    for binding, first in _attempts(problem, assignment):
+    for binding, first in _attempts(problem, assignment, before):
         steps = max(steps, binding.run(first), key=len)
         if len(steps) == pods:
             break
@@ -62,18 +78,21 @@ def _binding_order(problem: Problem, assignment: Assignment) -> list[Step]:
 
 
 def _attempts(
-    problem: Problem, assignment: Assignment
+    problem: Problem, assignment: Assignment, before: Assignment
 ) -> Iterator[tuple["_Binding", tuple[int, int] | None]]:
-    yield _Binding(problem, dict(sorted(assignment.items()))), None
-    yield _Binding(problem, assignment, as_listed=True), None
+    ordered = dict(sorted(assignment.items()))
+    yield _Binding(problem, ordered, before), None
+    yield _Binding(problem, assignment, before, as_listed=True), None
     starters = frozenset().union(*(each.first() for each in problem.relations))
     for first in [key for key in assignment if key[0] in starters][:_STARTS]:
-        yield _Binding(problem, dict(sorted(assignment.items()))), first
+        yield _Binding(problem, ordered, before), first
 
 
 class _Binding:
-    def __init__(self, problem: Problem, assignment: Assignment, *, as_listed: bool = False) -> None:
-        self._state = State(problem)
+    def __init__(
+        self, problem: Problem, assignment: Assignment, before: Assignment, *, as_listed: bool = False
+    ) -> None:
+        self._state = State(problem).load(before)
         self._depth = depths(problem)
         self._waiting: dict[int, Counter[int]] = defaultdict(Counter)  # by class, pods by row
         for (index, row), pods in assignment.items():

@@ -5,9 +5,8 @@ import time
 from collections.abc import Callable
 
 from tradewind.planner import completing, covering, exact, flow, recreate, refilling, windows
-from tradewind.planner.binding import assignment_of, valid_order
+from tradewind.planner.binding import assignment_of, filled_order
 from tradewind.planner.bound import fits
-from tradewind.planner.greedy import fill
 from tradewind.planner.problem import Assignment, Outcome, Problem, value
 from tradewind.planner.progress import GAIN, Progress
 from tradewind.planner.settings import Engine
@@ -168,11 +167,9 @@ class _Best:
             self._report(Outcome(kept, engine))
 
     def _bindable(self, assignment: Assignment) -> tuple[Assignment, bool]:
-        """What can be bound of it, filled up, and whether that is all of it."""
-        kept = assignment_of(valid_order(self.problem, assignment))
-        if kept == assignment:
-            return kept, True
-        return fill(State(self.problem).load(kept)).assignment, False
+        """What can be bound of it, filled up, and whether all of it can."""
+        filled = assignment_of(filled_order(self.problem, assignment))
+        return filled, all(filled.get(key, 0) >= pods for key, pods in assignment.items())
 
 
 def _rows_that_matter(problem: Problem, most: int) -> list[int] | None:

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Snapshot
 from tradewind.planner.batch import Batch, PolicyOf, make_batch
-from tradewind.planner.binding import assignment_of, valid_order
+from tradewind.planner.binding import assignment_of, filled_order
 from tradewind.planner.greedy import greedy
 from tradewind.planner.plan import Plan, make_plan
 from tradewind.planner.pools import growth
+from tradewind.planner.possible import without_impossible
 from tradewind.planner.problem import Assignment, Outcome, Problem, placed_counts
 from tradewind.planner.reasons import Proof, reasons
 from tradewind.planner.rent import NO_RENT, Rent
@@ -58,27 +59,27 @@ def plan(
     """The greedy placement, bettered by the worker within so many seconds; without a worker as it is.
 
     `patience` is for so many seconds more while a pod is without a place, `idle` and `enough` as
-    `Worker.solve` says; with `skip_solver_if_complete` the worker is asked only if there is such a pod.
-    `short` is called before it is asked, if the greedy placement leaves a pod out.
+    `Worker.solve` says; with `skip_solver_if_complete` the worker is asked only if there is such a pod. A pod
+    that no plan can place counts for none of these. `short` is called before the worker is asked, if the
+    greedy placement leaves any pod out.
     `favour` as `selection` says, by UID. `pools` are planned on for the pods that found no place, in as many
     seconds again. `rent` is what room costs, `emptied` are nodes that pods are being moved off.
     `engine` betters the greedy placement.
     """
     batch = make_batch(snapshot, pods, policy_of, rent=rent, emptied=emptied)
-    baseline = greedy(batch.problem)
-    if favour and sum(baseline.values()) < batch.problem.pods:
+    problem, baseline = _floor(batch)
+    if favour and not _is_complete(problem, baseline):
         # Only now, as it divides classes, and the fewer there are the better are the plans.
         batch = make_batch(snapshot, pods, policy_of, favour, rent=rent, emptied=emptied)
-        baseline = greedy(batch.problem)
-    complete = sum(baseline.values()) == batch.problem.pods
-    if not complete:
+        problem, baseline = _floor(batch)
+    if not _is_complete(batch.problem, baseline):
         short()
-    elif skip_solver_if_complete:
+    if _is_complete(problem, baseline) and skip_solver_if_complete:
         worker = None
     (assignment, found_by, impossible), failure = _solved(
-        batch.problem, baseline, worker, seconds, patience, idle=idle, enough=enough, engine=engine
+        problem, baseline, worker, seconds, patience, idle=idle, enough=enough, engine=engine
     )
-    order = valid_order(batch.problem, assignment)
+    order = filled_order(batch.problem, assignment)
     best = found_by == "exact" and assignment_of(order) == assignment
     searched = Proof.OPEN if worker is not None else Proof.NONE
     proof = Proof.BEST if best else Proof.FULL if impossible else searched
@@ -96,6 +97,18 @@ def plan(
     )
 
 
+def _floor(batch: Batch) -> tuple[Problem, Assignment]:
+    """What is to be solved, without the pods that no plan can place, and the greedy placement."""
+    problem, baseline = batch.problem, greedy(batch.problem)
+    if not _is_complete(problem, baseline):
+        problem = without_impossible(problem, baseline)
+    return problem, baseline
+
+
+def _is_complete(problem: Problem, assignment: Assignment) -> bool:
+    return sum(assignment.values()) == problem.pods
+
+
 def _solved(
     problem: Problem,
     baseline: Assignment,
@@ -109,8 +122,7 @@ def _solved(
 ) -> Result:
     if worker is None or not (engine == "flow" or within_reach(problem, seconds)):
         return Result(Outcome(baseline, "greedy"), "")
-    complete = sum(baseline.values()) == problem.pods
-    patience = 0.0 if complete else patience
+    patience = 0.0 if _is_complete(problem, baseline) else patience
     return worker.solve(
         problem, baseline, seconds, patience=patience, idle=idle, enough=enough, engine=engine
     )
