@@ -32,7 +32,7 @@ class _Api(Client):
         return answer
 
 
-def hands(api: _Api, *, leading: bool = True) -> MoveHands:
+def hands(api: Client, *, leading: bool = True) -> MoveHands:
     return MoveHands(api, "tradewind-system", PlanMetrics(), lambda: leading)
 
 
@@ -47,20 +47,23 @@ def test_a_dry_run_evicts_nothing_and_both_are_of_this_pod_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "again"),
+    ("error", "again", "unsure"),
     [
-        pytest.param(ApiError("would violate the budget", 429), True, id="a budget"),
-        pytest.param(NotFoundError("gone", 404), False, id="gone"),
-        pytest.param(ConflictError("UID in precondition", 409), False, id="another pod of that name"),
-        pytest.param(ApiError("forbidden", 403), False, id="no right"),
+        pytest.param(ApiError("would violate the budget", 429), True, False, id="a budget"),
+        pytest.param(NotFoundError("gone", 404), False, False, id="gone"),
+        pytest.param(ConflictError("UID in precondition", 409), False, False, id="another pod of that name"),
+        pytest.param(ApiError("forbidden", 403), False, False, id="no right"),
+        pytest.param(ApiError("the API server has fallen silent"), False, True, id="a timeout"),
+        pytest.param(ApiError("internal error", 500), False, True, id="a broken server"),
+        pytest.param(ApiError("gateway timeout", 504), False, True, id="a proxy that lost the answer"),
     ],
 )
-def test_refusals(error: ApiError, *, again: bool) -> None:
+def test_refusals(error: ApiError, *, again: bool, unsure: bool) -> None:
     api = _Api()
     api.answers["POST eviction"] = error
     refused = hands(api).evict(_POD)
     assert refused is not None
-    assert (refused.text, refused.again) == (str(error), again)
+    assert (refused.text, refused.again, refused.unsure) == (str(error), again, unsure)
 
 
 def test_who_does_not_lead_evicts_and_records_nothing() -> None:
@@ -99,6 +102,78 @@ def test_the_record_is_read_as_it_was_written() -> None:
     stored = msgspec.json.encode({"metadata": {"resourceVersion": "1"}, "data": data})
     api.answers["GET tradewind-moves"] = stored
     assert hands(api).load() == ledger
+
+
+class _Stored(Client):
+    """One ConfigMap, with versions as the API server keeps them."""
+
+    def __init__(self) -> None:
+        self.data: dict[str, str] | None = None
+        self.version = 0
+        self.lose_answer = False
+
+    def _request(self, method: str, path: str, body: Any, content_type: str, seconds: float) -> bytes:
+        del path, content_type, seconds
+        if method == "GET" and self.data is None:
+            raise NotFoundError("none", 404)
+        if method != "GET":
+            expected = str(self.version) if self.data is not None else None
+            if body["metadata"]["resourceVersion"] != expected:
+                raise ConflictError("it has changed", 409)
+            self.version, self.data = self.version + 1, body["data"]
+            if self.lose_answer:
+                self.lose_answer = False
+                raise ApiError("the API server has fallen silent")
+        return msgspec.json.encode({"metadata": {"resourceVersion": str(self.version)}, "data": self.data})
+
+    def ledger(self) -> Ledger:
+        return msgspec.json.decode((self.data or {})["evictions.json"], type=Ledger)
+
+
+_BOOKED = Ledger(evictions=(booking(_POD, 5.0),), nodes={"n": 5.0})
+
+
+def test_a_label_on_the_record_does_not_end_moves() -> None:
+    api = _Stored()
+    mine = hands(api)
+    mine.load()
+    assert mine.save(Ledger(nodes={"n": 1.0}))
+    api.version += 1  # whatever was written, the data is as before
+    assert mine.save(_BOOKED) == _BOOKED
+    assert mine.publish("a list")
+    assert api.ledger() == _BOOKED
+
+
+def test_a_lost_answer_does_not_end_moves_and_what_was_given_back_stays_so() -> None:
+    api = _Stored()
+    mine = hands(api)
+    mine.load()
+    api.lose_answer = True
+    assert mine.save(Ledger(under_way=(booking(_POD, 5.0),), node="n")) is None
+    assert mine.save(Ledger(nodes={"n": 5.0})) == Ledger(nodes={"n": 5.0}) == api.ledger()
+
+
+def test_what_another_has_booked_is_kept() -> None:
+    api, other = _Stored(), pod("b").uid("u2").owner("ReplicaSet", "api", "api").build()
+    mine, theirs = hands(api), hands(api)
+    for each in (mine, theirs):
+        each.load()
+    assert theirs.save(Ledger(under_way=(booking(other, 7.0),), node="m"))
+    stored = mine.save(_BOOKED)
+    assert stored == api.ledger()
+    assert [each.uid for each in api.ledger().evictions] == ["u1", "u2"]
+
+
+def test_a_record_that_was_deleted_or_scribbled_on_is_written_again() -> None:
+    api = _Stored()
+    mine = hands(api)
+    mine.load()
+    assert mine.save(_BOOKED)
+    api.data = None
+    assert mine.save(_BOOKED)
+    api.data, api.version = {"evictions.json": "{"}, api.version + 1
+    assert mine.save(_BOOKED)
+    assert api.ledger() == _BOOKED
 
 
 @pytest.mark.parametrize(

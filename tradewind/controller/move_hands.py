@@ -10,7 +10,7 @@ from tradewind.cluster.budgets import Budget, read_budget
 from tradewind.cluster.objects import Pod
 from tradewind.controller.evictions import request_eviction
 from tradewind.controller.metrics import PlanMetrics
-from tradewind.errors import ApiError, NotFoundError, UnreadableObjectError
+from tradewind.errors import ApiError, ConflictError, NotFoundError, UnreadableObjectError
 from tradewind.kube.client import Client
 from tradewind.kube.config_map import ConfigMap
 from tradewind.kube.failures import decoded
@@ -46,6 +46,7 @@ class MoveHands:
         self._leading = leading
         self._record = ConfigMap(client, namespace, NAME)
         self._ledger = Ledger()
+        self._sent = Ledger()  # with the last write, whatever became of it
         self._advice = ""
         self._reserved: set[str] = set()  # UIDs
 
@@ -63,13 +64,25 @@ class MoveHands:
         self._advice = data.get(_ADVICE, "")
         return self._ledger
 
-    def save(self, ledger: Ledger) -> bool:
-        return self._write(ledger, self._advice)
+    def save(self, ledger: Ledger) -> Ledger | None:
+        known = (self._ledger, self._sent)
+        try:
+            try:
+                return self._put(ledger, self._advice)
+            except (ConflictError, NotFoundError):
+                # Somebody else wrote to it, or the answer to a write of ours was lost.
+                return self._put(ledger.merged(self._reread(), known), self._advice)
+        except ApiError as error:
+            _log.warning("Failed to write %s: %s", self._record, error)
+            return None
 
-    def publish(self, advice: str) -> None:
+    def publish(self, advice: str) -> bool:
         """The list, for people; written when it changes."""
-        if advice != self._advice:
-            self._write(self._ledger, advice)
+        try:
+            return advice == self._advice or self._put(self._ledger, advice) is not None
+        except ApiError as error:
+            _log.warning("Failed to write %s: %s", self._record, error)
+            return False
 
     def budgets(self) -> Sequence[Budget] | None:
         try:
@@ -87,11 +100,10 @@ class MoveHands:
         except ApiError as error:
             if not dry_run:
                 self._metrics.evictions.labels("failed").inc()
-            return Refusal(
-                str(error),
-                again=error.status == HTTPStatus.TOO_MANY_REQUESTS,
-                gone=error.status == HTTPStatus.NOT_FOUND,
-            )
+            refused = _refusal(error)
+            if refused.unsure and not dry_run:
+                _log.warning("Eviction may have been carried out: pod=%s error=%s", pod, error)
+            return refused
         if not dry_run:
             self._metrics.evictions.labels("evicted").inc()
             _log.info("evicted pod %s to move it", pod)
@@ -119,14 +131,28 @@ class MoveHands:
             return False
         return True
 
-    def _write(self, ledger: Ledger, advice: str) -> bool:
+    def _put(self, ledger: Ledger, advice: str) -> Ledger | None:
         if not self._leading():
-            return False
-        data = {_LEDGER: msgspec.json.encode(ledger).decode(), _ADVICE: advice}
-        try:
-            self._record.write(data)
-        except ApiError as error:
-            _log.warning("writing %s: %s", self._record, error)
-            return False
+            return None
+        self._sent = ledger
+        self._record.write({_LEDGER: msgspec.json.encode(ledger).decode(), _ADVICE: advice})
         self._ledger, self._advice = ledger, advice
-        return True
+        return ledger
+
+    def _reread(self) -> Ledger:
+        data = self._record.read() or {}
+        try:
+            return _ledger_decoder.decode(data.get(_LEDGER, "{}"))
+        except msgspec.MsgspecError:
+            return Ledger()  # what we know replaces it
+
+
+def _refusal(error: ApiError) -> Refusal:
+    """Any other answer than a refusal leaves open what became of the eviction."""
+    refused = HTTPStatus.BAD_REQUEST <= error.status < HTTPStatus.INTERNAL_SERVER_ERROR
+    return Refusal(
+        str(error),
+        again=error.status == HTTPStatus.TOO_MANY_REQUESTS,
+        gone=error.status == HTTPStatus.NOT_FOUND,
+        unsure=not refused or error.status == HTTPStatus.REQUEST_TIMEOUT,
+    )

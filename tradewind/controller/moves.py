@@ -68,7 +68,9 @@ class Moves:
         notes: list[MoveNote] = []
         if told.advice is not None:
             self._metrics.advised(told.advice)
-            self._hands.publish("\n".join(map(_line, told.advice)))
+            published = self._hands.publish("\n".join(map(_line, told.advice)))
+            if not published and self._mover.drain is None:
+                self._mover.forget()  # somebody else may have written to the record: read it again
             if self._settings.planner.moves.mode == "advise":
                 notes += [note for each in told.advice if not each.trouble for note in _advised(each)]
         if told.ended is not None:

@@ -62,6 +62,8 @@ class FakeCluster:
         self.recreated: Callable[[str], str] = lambda owner: owner  # what the controller makes in its place
         self.lands: Callable[[Pod, str], str] = lambda _, target: target
         self.starts_for: Callable[[Pod], float] = lambda _: 0.0  # seconds on its node until it is Ready
+        # None, or what the API server answers: "refused", or else nobody knows whether the pod was evicted.
+        self.answers: Callable[[], str | None] = lambda: None
         self.crash_after = -1  # evictions; then the leader dies before the answer
         self.saves = True
         self.promised: dict[str, Pod] = {}  # by UID, as on the nodes that they are planned on
@@ -116,6 +118,9 @@ class FakeCluster:
             assert max(Counter(other.pod.namespace for other in recent).values()) <= budget.per_namespace
             moved_at = self.moved_at.get(each.pod.uid)
             assert moved_at is None or each.at - moved_at >= self.settings.moves.pod_cooldown_seconds
+        booked = {each.uid for each in (*self._stored.evictions, *self._stored.under_way)}
+        evicted = {each.pod.uid for each in self.evicted if self.now - each.at < HOUR_SECONDS}
+        assert evicted <= booked
         assert self.longest_hold <= _HOLD_SECONDS
         for drain in self.ended:
             assert drain.phase.ended
@@ -144,10 +149,11 @@ class FakeCluster:
     def load(self) -> Ledger | None:
         return self._stored
 
-    def save(self, ledger: Ledger) -> bool:
-        if self.saves:
-            self._stored = msgspec.json.decode(msgspec.json.encode(ledger), type=Ledger)
-        return self.saves
+    def save(self, ledger: Ledger) -> Ledger | None:
+        if not self.saves:
+            return None
+        self._stored = msgspec.json.decode(msgspec.json.encode(ledger), type=Ledger)
+        return self._stored
 
     def budgets(self) -> Sequence[Budget]:
         return ()
@@ -158,6 +164,11 @@ class FakeCluster:
             return Refusal("not found", gone=True)
         if not self.budget_allows(victim) and not (dry_run and self.dry_runs_pass):
             return Refusal("a disruption budget", again=True)
+        answer = None if dry_run else self.answers()
+        if answer == "refused":
+            return Refusal("forbidden")
+        if answer == "not evicted":
+            return Refusal("a timeout", unsure=True)
         if not dry_run:
             assert self.unready(there) == []
             self.evicted.append(Evicted(self.now, there))
@@ -170,7 +181,7 @@ class FakeCluster:
                 self.moved_at[uid] = self.now
             if len(self.evicted) == self.crash_after:
                 raise _CrashError
-        return None
+        return Refusal("a timeout", unsure=True) if answer == "evicted" else None
 
     def reserve(self, each: Pod, place: PlanAnnotation) -> bool:
         assert place.fresh(self.now)

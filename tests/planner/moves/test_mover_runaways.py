@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.planner.moves.fake_cluster import NOTICE, QUICK, FakeCluster
+from tradewind.planner.moves.ledger import Ledger
 
 
 def busy(seed: int, **moves: object) -> FakeCluster:
@@ -103,11 +104,44 @@ def test_leaders_that_are_killed_all_the_time() -> None:
     finished(cluster)
 
 
+def test_a_budget_holds_although_no_eviction_is_ever_answered() -> None:
+    cluster = busy(7, budget={"evictions": 2, "perWorkload": 2, "perNamespace": 2})
+    cluster.answers = lambda: "evicted"
+    cluster.run(1800, step=3)
+    assert len(cluster.evicted) == 2
+    assert len((cluster.load() or Ledger()).evictions) == 2
+    cluster.check()
+
+
 _ACTS = st.sampled_from(
-    ["tick", "tick", "tick", "hour", "price", "taint", "notice", "kill", "pod", "gone", "close", "astray"]
+    [
+        *(
+            "tick",
+            "tick",
+            "tick",
+            "hour",
+            "price",
+            "taint",
+            "notice",
+            "kill",
+            "pod",
+            "gone",
+            "close",
+            "astray",
+        ),
+        *("answers", "slow"),
+    ]
 )
 
 _TAINTS = {"taint": "x", "notice": NOTICE}
+
+
+def _disturb(cluster: FakeCluster, act: str, chance: random.Random) -> None:
+    if act == "answers":
+        cluster.answers = lambda: chance.choice([None, "refused", "not evicted", "evicted"])
+    elif act == "slow":
+        seconds = chance.choice([5.0, 60.0, 1e9])
+        cluster.starts_for = lambda _: seconds
 
 
 @settings(max_examples=50, deadline=None)
@@ -136,6 +170,8 @@ def test_whatever_happens_limits_hold_and_every_set_ends(
             cluster.budget_allows = lambda _, share=share: chance.random() < share  # type: ignore[misc]
         elif act == "astray":
             cluster.lands = lambda _, target, other=some: chance.choice([target, other])  # type: ignore[misc]
+        else:
+            _disturb(cluster, act, chance)
         cluster.tick()
         cluster.check()
     cluster.lands = lambda _, target: target

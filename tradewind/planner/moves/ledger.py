@@ -84,6 +84,18 @@ class Ledger(msgspec.Struct, frozen=True):
         done = [msgspec.structs.replace(each, at=now) for each in self.under_way]
         return Ledger(evictions=(*self.evictions, *done), nodes={**self.nodes, self.node: now})
 
+    def merged(self, stored: "Ledger", known: Sequence["Ledger"]) -> "Ledger":
+        """With what somebody else has written; `known` are those that we wrote ourselves.
+
+        Nothing that either has booked is lost.
+        """
+        if any(stored == each for each in (*known, Ledger())):
+            return self
+        own = {each.uid for each in (*self.evictions, *self.under_way)}
+        others = [each for each in (*stored.evictions, *stored.under_way) if each.uid not in own]
+        nodes = {**stored.nodes, **self.nodes}
+        return msgspec.structs.replace(self, evictions=(*self.evictions, *others), nodes=nodes)
+
     def trimmed(self, settings: MoveSettings, now: float) -> "Ledger":
         """Without what no limit asks for any more."""
         kept = max(HOUR_SECONDS, settings.pod_cooldown_seconds)

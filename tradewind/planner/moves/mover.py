@@ -33,6 +33,7 @@ class Refusal(NamedTuple):
     text: str
     again: bool = False  # it may be granted later: a disruption budget
     gone: bool = False  # there is no such pod any more
+    unsure: bool = False  # nobody knows whether it was carried out: no answer, or one of a broken server
 
 
 class Hands(Protocol):
@@ -40,7 +41,7 @@ class Hands(Protocol):
 
     def load(self) -> Ledger | None: ...  # None where it cannot be read
 
-    def save(self, ledger: Ledger) -> bool: ...
+    def save(self, ledger: Ledger) -> Ledger | None: ...  # as it is stored; None where that failed
 
     def budgets(self) -> Sequence[Budget] | None: ...  # None where they cannot be listed
 
@@ -161,8 +162,12 @@ class Mover:
             self._unsaved = bool(found.under_way)
             self._hands.release(world.pods)
         if self._unsaved:
-            self._unsaved = not self._hands.save(self._ledger)
+            self._save(self._ledger)
         return not self._unsaved
+
+    def _save(self, ledger: Ledger) -> None:
+        stored = self._hands.save(ledger)
+        self._ledger, self._unsaved = stored or ledger, stored is None
 
     def _rules(self, world: World) -> Rules:
         namespaces = world.snapshot.nodes.cluster.namespaces
@@ -223,9 +228,10 @@ class Mover:
         booked = (self._ledger or Ledger()).begun(
             drain.node, [each.pod for each in drain.moves], now, drain.cause
         )
-        if not self._hands.save(booked):
+        stored = self._hands.save(booked)
+        if stored is None:
             return "its evictions could not be recorded"
-        self._ledger = booked
+        self._ledger = stored
         for each in drain.moves:
             if not self._hands.reserve(each.pod, PlanAnnotation(each.target, round(drain.until))):
                 return f"room for {each.pod} on {each.target} could not be reserved"
@@ -240,8 +246,8 @@ class Mover:
             return machine.given_up(drain, trouble)
         marked = self.drain = machine.evicting(drain, each.pod.uid, world.now)
         refused = self._hands.evict(each.pod)
-        if refused is None:
-            return marked
+        if refused is None or refused.unsure:
+            return marked  # stays booked, and a replacement may come
         if refused.again:
             return drain  # until it took too long
         return machine.given_up(
@@ -257,8 +263,7 @@ class Mover:
         settings = self._settings_of().moves
         cooled = now if ended.evicted or ended.refused else _almost_cool(settings, now)
         self._ledger = (self._ledger or Ledger()).ended(ended.node, ended.evicted, cooled)
-        self._ledger = self._ledger.trimmed(settings, now)
-        self._unsaved = not self._hands.save(self._ledger)
+        self._save(self._ledger.trimmed(settings, now))
         return ended
 
 
