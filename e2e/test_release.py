@@ -4,6 +4,7 @@ import itertools
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -180,6 +181,35 @@ def test_pods_of_a_planner_at_work_stay_held(
     assert done.returncode == 0
     assert done.stdout.startswith(f"Nothing to do: Lease {namespace}/{LEASE} was renewed ")
     assert gates(api, namespace) == {"web": [GATE]}
+
+
+def test_pods_that_a_planner_at_work_forgets_are_ungated(
+    plane: ControlPlane, api: Api, namespace: str, kubeconfig: Path
+) -> None:
+    """The Lease is renewed all the while, and the pod is behind our gate alone."""
+    create(api, namespace, "web", GATE)
+    create(api, namespace, "queued", GATE, _OTHER)
+    connected = connect(plane.kubeconfig)
+    assert connected
+    leads = threading.Event()
+    leader = Leader(connected[1], namespace, LEASE, "planner", on_change=lambda _leading: leads.set())
+    leader.start()
+    try:
+        assert leads.wait(60)
+        create(api, namespace, "new", GATE)
+        said = [""]
+        deadline = time.monotonic() + 90
+        while not said[-1].startswith("Ungated") and time.monotonic() < deadline:
+            done = release(kubeconfig, namespace, "--if-stale", "30s")
+            assert done.returncode == 0
+            said.append(done.stdout)
+        assert leader.leading
+    finally:
+        leader.stop()
+    assert said[1].startswith(f"Nothing to do: Lease {namespace}/{LEASE} was renewed ")
+    assert said[-1].endswith("; Tradewind holds none for 30 s or longer.\n")
+    assert gates(api, namespace)["web"] == []
+    assert gates(api, namespace)["queued"] == [GATE, _OTHER]
 
 
 def test_a_planner_whose_clock_is_slow_is_at_work_too(api: Api, namespace: str, kubeconfig: Path) -> None:

@@ -44,4 +44,5 @@ class Gang(Hint, PodFilter):
             newest = max(datetime.fromisoformat(each.created).timestamp() for each in gang.waiting)
         except ValueError:  # of a file, or odd: there is nothing to wait for
             return True
-        return time.time() - newest >= self.settle_seconds
+        # One of them in the future, by our clock: that is behind, and would close the gang for as long.
+        return abs(time.time() - newest) >= self.settle_seconds

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import pytest
 from kubernetes.client import ApiClient, Configuration
@@ -47,6 +48,7 @@ def test_without_a_cluster_it_says_how_to_name_one(
     [
         (UngateReport(), "Tradewind holds no pod."),
         (UngateReport(ungated=1), "Ungated 1 pod; Tradewind holds none any more."),
+        (UngateReport(ungated=2, held_for=120), "Ungated 2 pods; Tradewind holds none for 120 s or longer."),
         (UngateReport(ungated=300), "Ungated 300 pods; Tradewind holds none any more."),
         (
             UngateReport(ungated=2, taken_back=1),
@@ -62,21 +64,21 @@ def test_the_numbers_in_one_sentence(report: UngateReport, sentence: str) -> Non
     assert str(report) == sentence
 
 
+def item(name: str, *gates: str, created: str = "2026-01-01T12:00:00Z") -> dict[str, Any]:
+    return {
+        "metadata": {"name": name, "namespace": "shop", "uid": f"u-{name}", "creationTimestamp": created},
+        "spec": {"schedulingGates": [{"name": gate} for gate in gates]},
+    }
+
+
 def page(names: Iterable[str], token: str = "", gate: str = GATE) -> Reply:
-    items = [
-        {
-            "metadata": {"name": name, "namespace": "shop", "uid": f"u-{name}"},
-            "spec": {"schedulingGates": [{"name": gate}]},
-        }
-        for name in names
-    ]
-    return Reply(body={"metadata": {"continue": token}, "items": items})
+    return Reply(body={"metadata": {"continue": token}, "items": [item(name, gate) for name in names]})
 
 
-def released(server: ApiServer) -> UngateReport:
+def released(server: ApiServer, held_for: float = 0.0) -> UngateReport:
     async def go() -> UngateReport:
         async with serving(server):
-            return await ungate_all(ApiClient(Configuration(host=server.url)))
+            return await ungate_all(ApiClient(Configuration(host=server.url)), held_for)
 
     return asyncio.run(go())
 
@@ -128,6 +130,24 @@ def test_plans_and_their_nominations_are_taken_back(gates: list[dict[str, str]])
         {"op": "remove", "path": "/metadata/annotations/tradewind.dev~1plan"},
         {"op": "remove", "path": "/status/nominatedNodeName"},
     ]
+
+
+@pytest.mark.parametrize("held_for", [0, 120])
+def test_the_age_of_a_hold_is_by_the_clock_of_the_api_server(held_for: int) -> None:
+    """It is 12:00:00 there, whatever our own clock says."""
+    items = [
+        item("old", GATE, created="2026-01-01T11:57:59Z"),
+        item("oldest", GATE, OLD_GATE, created="2026-01-01T11:00:00Z"),
+        item("new", GATE, created="2026-01-01T11:58:10Z"),
+        item("ahead", GATE, created="2026-01-01T12:00:01Z"),
+        item("queued", GATE, "example.com/quota", created="2026-01-01T11:00:00Z"),
+    ]
+    date = {"Date": "Thu, 01 Jan 2026 12:00:00 GMT"}
+    server = playing([Reply(body={"metadata": {}, "items": items}, headers=date)])
+    report = released(server, held_for)
+    ungated = {asked.path.rpartition("/")[2] for asked in queries(server, "PATCH")}
+    assert ungated == ({"old", "oldest"} if held_for else {each["metadata"]["name"] for each in items})
+    assert report == UngateReport(ungated=len(ungated), held_for=held_for)
 
 
 def test_a_list_that_ran_out_is_begun_anew() -> None:

@@ -1,7 +1,7 @@
 """Pods on their way to a node are sent elsewhere where that makes room for others, and for nothing else."""
 
 import asyncio
-import math
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -205,13 +205,13 @@ def test_pods_that_no_node_is_large_enough_for_cost_no_second_solve(
     [
         pytest.param([held("y", 2)], [True], id="nobody is on the way"),
         pytest.param(
-            [planned(waiting("x"), "a", until=3600), held("y", 2)],
+            [planned(waiting("x"), "a", until=300), held("y", 2)],
             [False, True],
             id="with x there may be a place",
         ),
         pytest.param(
             [
-                planned(waiting("x"), "a", until=3600).field("status", "nominatedNodeName", value="b"),
+                planned(waiting("x"), "a", until=300).field("status", "nominatedNodeName", value="b"),
                 held("y", 2),
             ],
             [False, True],
@@ -292,9 +292,9 @@ def test_a_burst_in_two_pieces_is_planned_as_one(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("few")
 def test_what_is_claimed_is_not_planned_once_more(tmp_path: Path) -> None:
     world = half_planned(tmp_path, held("x-0"), held("x-1"))
-    promises = world.planning.promises
+    promises, until = world.planning.promises, time.time() + 300
     promises.make(
-        [Order(each, PlanAnnotation("a", math.inf)) for each in promises.unclaimed().values()], claimed=True
+        [Order(each, PlanAnnotation("a", until)) for each in promises.unclaimed().values()], claimed=True
     )
     assert placed(world.decide()).keys() == {"y-0", "y-1"}
 

@@ -4,6 +4,7 @@ import asyncio
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from typing import Any, NoReturn, Self
 
 import aiohttp
@@ -18,7 +19,8 @@ from tradewind.config.document import Document
 from tradewind.controller.orders import Orders
 from tradewind.controller.release import LEASE
 from tradewind.controller.service import PlannerOptions, PlannerService
-from tradewind.planner import gate
+from tradewind.planner import gate, plan_annotation
+from tradewind.planner.plan_annotation import ANNOTATION
 from tradewind.runtime import identity
 from tradewind.runtime.assembly import Assembly
 from tradewind.runtime.heartbeats import Heartbeats
@@ -33,7 +35,6 @@ _CONFIGURATION = Document.model_validate(
         "planner": {"standing": {"enabled": False}},
     }
 )
-_LONG_AGO = datetime.now(UTC) - timedelta(hours=1)
 
 
 class Source:
@@ -44,12 +45,13 @@ class Source:
     watches: tuple[()] = ()
     provisioning = Provisioning()
 
-    def __init__(self, url: str) -> None:
-        self.api = ApiClient(Configuration(host=url))
+    def __init__(self, api: "LeaseServer") -> None:
+        self.api = ApiClient(Configuration(host=api.url))
+        self._created = api.now - timedelta(hours=1)
 
     def attach(self, cache: Cache, stale_seconds: int) -> None:
         del stale_seconds
-        created = _LONG_AGO.strftime("%Y-%m-%dT%H:%M:%SZ")
+        created = self._created.strftime("%Y-%m-%dT%H:%M:%SZ")
         cache.apply_node(node("a").cpu(2).build())
         held = pod("held").requests(cpu=1).field("metadata", "creationTimestamp", value=created)
         cache.apply_pod(held.field("spec", "schedulingGates", value=[{"name": gate.GATE}]).build())
@@ -67,9 +69,15 @@ class Source:
 class LeaseServer(ApiServer):
     """Keeps one Lease, as the API server does, and takes every other write."""
 
-    def __init__(self) -> None:
+    def __init__(self, ahead: timedelta = timedelta()) -> None:
+        """Its clock is so far ahead of ours."""
         super().__init__()
         self.lease: dict[str, Any] = {}
+        self._ahead = ahead
+
+    @property
+    def now(self) -> datetime:
+        return datetime.now(UTC) + self._ahead
 
     @property
     def holder(self) -> str | None:
@@ -81,6 +89,9 @@ class LeaseServer(ApiServer):
         return any("schedulingGates" in str(asked.body) for asked in self.asked if asked.method == "PATCH")
 
     async def answer(self, asked: Asked) -> Reply:
+        return (await self._answer(asked))._replace(headers={"Date": format_datetime(self.now, usegmt=True)})
+
+    async def _answer(self, asked: Asked) -> Reply:
         if not asked.path.endswith((f"/leases/{LEASE}", "/leases")):
             return Reply(404) if asked.method == "GET" else Reply()
         if asked.method == "GET":
@@ -99,7 +110,7 @@ class Planner:
     def __init__(self, api: LeaseServer, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(identity, "identity", lambda: name)
         self.now = 0.0
-        self.parts = Assembly(Source(api.url), _CONFIGURATION)
+        self.parts = Assembly(Source(api), _CONFIGURATION)
         self.parts.heartbeats = Heartbeats(lambda: self.now)
         self.service = PlannerService(PlannerOptions("127.0.0.1", 0, lease_seconds=1.5), self.parts)
 
@@ -124,6 +135,11 @@ class Planner:
         self._server.socket.close()
 
 
+@pytest.fixture(params=[0, 2, -2], ids="the API server's clock is {} h ahead".format)
+def skewed(request: pytest.FixtureRequest) -> LeaseServer:
+    return LeaseServer(timedelta(hours=request.param))
+
+
 @pytest.fixture
 def api() -> LeaseServer:
     return LeaseServer()
@@ -141,6 +157,25 @@ async def fail_async(*_: object, **__: object) -> NoReturn:
 
 def fail(*_: object, **__: object) -> NoReturn:
     raise ZeroDivisionError("a bug")
+
+
+def test_the_age_of_a_hold_and_the_end_of_a_plan_are_by_the_clock_of_the_api_server(
+    skewed: LeaseServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def go() -> None:
+        async with serving(skewed), Planner(skewed, "a", monkeypatch) as planner:
+            await until(lambda: skewed.ungated)
+            assert planner.service._planning.late().overdue
+            plans = [
+                plan_annotation.read(pod("held").annotation(ANNOTATION, text).build())
+                for asked in skewed.asked
+                if asked.method == "PATCH"
+                and (text := (asked.body["metadata"].get("annotations") or {}).get(ANNOTATION))
+            ]
+            assert plans
+            assert all(plan and plan.fresh(skewed.now.timestamp(), limit=60 + 2) for plan in plans)
+
+    asyncio.run(go())
 
 
 @pytest.mark.parametrize("part", ["collect", "decide", "none"])

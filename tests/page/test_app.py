@@ -179,7 +179,7 @@ def test_held_pods_without_a_plan_hint_at_a_planner_that_is_down(show: Show) -> 
 
 
 def test_marks_of_nodes_are_shown(show: Show) -> None:
-    until = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 600))
+    until = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 200))
     plan = json.dumps({"node": "filled", "until": until})
     objects: list[NodeBuilder | PodBuilder] = [
         node("cordoned").price(1).field("spec", "unschedulable", value=True),

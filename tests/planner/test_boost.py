@@ -3,6 +3,7 @@
 import json
 import time
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from tradewind.cluster.cache import Cache
 from tradewind.config.document import DEFAULT
 from tradewind.explain.decisions import Decisions
 from tradewind.explain.explanation import Explanation
+from tradewind.planner import boost
 from tradewind.planner.boost import PlannedNodeOnly
 from tradewind.planner.plan_annotation import ANNOTATION, PlanAnnotation
 
@@ -64,6 +66,12 @@ class Service:
 
     def _ask(self, path: str, wanted: PodBuilder, names: list[str]) -> Any:
         return self.client.post(path, content=json.dumps({"Pod": wanted.document, "NodeNames": names})).json()
+
+
+@pytest.fixture(autouse=True)
+def _new_years_eve(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A minute before, for those who read plans."""
+    monkeypatch.setattr(boost, "time", SimpleNamespace(time=lambda: _NEW_YEAR_2099 - 60))
 
 
 def _planned(node_name: str, until: float = _NEW_YEAR_2099, *, strict: bool = False) -> PodBuilder:

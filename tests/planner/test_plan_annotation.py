@@ -100,3 +100,13 @@ def test_a_plan_is_fresh_until_its_time() -> None:
     assert plan.fresh(_NOON - 0.001)
     assert not plan.fresh(_NOON)
     assert not plan.fresh(_NOON + 1)
+
+
+@pytest.mark.parametrize("skew", [-86_400, -600, -240, -60, 0, 30, 86_400])
+def test_no_clock_makes_a_plan_count_for_longer_than_its_limit(skew: int) -> None:
+    """A plan of 60 s is written by a clock that is right, and read by one that is `skew` seconds ahead."""
+    plan = PlanAnnotation("a", _NOON + 60)
+    counted = sum(plan.fresh(_NOON + second + skew) for second in range(100_000))
+    assert counted <= 301
+    assert counted == {-86_400: 301, -600: 301, -240: 300, -60: 120, 0: 60, 30: 30, 86_400: 0}[skew]
+    assert not PlanAnnotation("a", _NOON + 1e9).fresh(_NOON)

@@ -6,6 +6,7 @@ import sys
 
 from tradewind.cli.arguments import add_kubeconfig, add_namespace
 from tradewind.cli.terminal import complain
+from tradewind.controller.held_pods import UngateReport
 from tradewind.controller.release import LEASE, release, sign_of_life
 from tradewind.errors import ApiError, TradewindError
 from tradewind.kube.access import connect
@@ -18,7 +19,7 @@ _DURATION = re.compile(r"(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,6})s)?")
 def add(command: argparse.ArgumentParser) -> None:
     command.description = (
         f"Removes the scheduling gate {GATE} from all pods, so that they are placed without a plan. "
-        "Other gates stay. Exit code 0: no pod is held any more, or a planner is at work; 1: some pods could "
+        "Other gates stay. Exit code 0: no pod is held any more, or not for long; 1: some pods could "
         "not be ungated, or the API server does not answer; 2: bad usage."
     )
     argument = command.add_argument
@@ -26,7 +27,8 @@ def add(command: argparse.ArgumentParser) -> None:
         "--if-stale",
         type=seconds,
         metavar="DURATION",
-        help=f"only if no planner has renewed the Lease {LEASE} for so long: 90s, 2m, 1h",
+        help=f"only pods that were held for so long, or all if no planner has renewed the Lease {LEASE} "
+        "for so long: 90s, 2m, 1h",
     )
     add_namespace(command, "of that Lease")
     add_kubeconfig(command, "of the cluster", inside=True)
@@ -55,14 +57,15 @@ def run(options: argparse.Namespace) -> None:
         )
     _, api = connected
     try:
+        # First, and whatever the Lease says: a planner that renews it may hold pods all the same.
+        report = release(api, options.if_stale or 0.0)
         alive = sign_of_life(api, namespace, options.if_stale) if options.if_stale else ""
-        if alive:
-            print(f"Nothing to do: {alive}.")
-            return
-        report = release(api)
+        if options.if_stale and not alive:
+            late, report = report, release(api)
+            report.ungated += late.ungated
     except ApiError as error:
         complain(error)
         sys.exit(1)
-    print(report)
+    print(f"Nothing to do: {alive}." if alive and report == UngateReport() else report)
     if report.failed:
         sys.exit(1)

@@ -53,11 +53,13 @@ class Planning:
         moves: Callable[[Sequence[Pod]], InFlight] = lambda _: InFlight(),
         promises: Promises | None = None,
         journal: Journal | None = None,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         """`pools` are nodes that could be added, those of the settings if nobody knows of others.
 
         A pod that is not `ready` is not planned for a moment: the size of its gang is being looked up.
         `moves` says of the pods that wait which of them replace what was moved, and where room is kept.
+        `clock` is the API server's, by which pods are created.
         """
         self._journal = journal or Journal()
         self._ready = ready
@@ -69,14 +71,15 @@ class Planning:
         self._metrics = metrics
         self.promises = promises or Promises()
         self._unplaced: Mapping[str, tuple[Pod, str]] = {}
-        self._replanning = Replanning(cache, self.promises, self._solve)
+        self._clock = clock
+        self._replanning = Replanning(cache, self.promises, self._solve, clock)
         self._backoff = Backoff()  # of the solvers
         self._patience = Backoff()  # with pods that are without a place
         self._batched: dict[str, float] = {}  # UID to when the pod was last in a batch
 
     def decide(self, *, news: bool) -> Orders:
         """Without news, only pods whose plan has run out or that were held for too long are looked at."""
-        settings, now, seen = self._settings.planner, time.time(), self._cache.work()
+        settings, now, seen = self._settings.planner, self._clock(), self._cache.work()
         unbound = self._cache.waiting()
         held = [pod for pod in unbound if gate.held(pod)]
         self._metrics.held.set(len(held))
@@ -112,7 +115,7 @@ class Planning:
 
     def late(self) -> Orders:
         """Where planning fails: no pod is held for longer than promised."""
-        settings, now = self._settings.planner, time.time()
+        settings, now = self._settings.planner, self._clock()
         held = [pod for pod in self._cache.waiting() if gate.held(pod)]
         late = overdue(held, {pod.uid: selection.waited_seconds(pod, now) for pod in held}, settings)
         return Orders(ungate=late, overdue=late)

@@ -1,4 +1,4 @@
-"""Ungates every pod that Tradewind holds: for the end of Tradewind, and for a watchdog.
+"""Ungates pods that Tradewind holds: all at the end of Tradewind, and for a watchdog those held for too long.
 
 Reads and writes the API server alone: it works where no planner runs, and needs no state of one.
 """
@@ -19,16 +19,16 @@ _LEASE_SECONDS = 15.0
 _MAX_LEASE_SECONDS = 60.0
 
 
-def release(api: ApiClient) -> UngateReport:
-    """Raise ApiError if the pods cannot even be listed."""
-    if not _any_held(api):
+def release(api: ApiClient, held_for: float = 0.0) -> UngateReport:
+    """Those that were held for so many seconds; raise ApiError if the pods cannot even be listed."""
+    if not _any_held(api, held_for):
         return UngateReport()
     # A watchdog looks every minute and mostly finds nothing: asyncio and aiohttp take longer than that.
     import asyncio  # noqa: PLC0415
 
     from tradewind.controller.ungating import ungate_all  # noqa: PLC0415
 
-    return asyncio.run(ungate_all(api))
+    return asyncio.run(ungate_all(api, held_for))
 
 
 def sign_of_life(api: ApiClient, namespace: str, limit_seconds: float) -> str:
@@ -60,9 +60,9 @@ def _off_seconds(spec: LeaseSpec) -> float | None:
     return (datetime.now(UTC) - datetime.fromisoformat(spec.renew_time)).total_seconds()
 
 
-def _any_held(api: ApiClient) -> bool:
+def _any_held(api: ApiClient, held_for: float) -> bool:
     with contextlib.closing(Streams(api)) as streams:
         try:
-            return any(held_pages(streams))
+            return any(held_pages(streams, held_for))
         except GoneError:  # the list took longer than the API server remembers
             return True

@@ -48,10 +48,13 @@ class Solve(Protocol):
 
 
 class Replanning:
-    def __init__(self, cache: Cache, promises: Promises, solve: Solve) -> None:
+    def __init__(
+        self, cache: Cache, promises: Promises, solve: Solve, clock: Callable[[], float] = time.time
+    ) -> None:
         self._cache = cache
         self._promises = promises
         self._solve = solve
+        self._clock = clock
         self._backoff = Backoff()
 
     def failed(self) -> None:
@@ -126,7 +129,7 @@ class Replanning:
 
     def joint(self, this: Round) -> Round | None:
         """With the pods on their way that can still be sent elsewhere, if there are any."""
-        settings, now = this.settings, time.time()
+        settings, now = this.settings, self._clock()
         unbound = self._cache.waiting()
         in_flight = self._promises.in_flight(unbound, now)
         flying = {

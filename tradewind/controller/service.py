@@ -99,6 +99,7 @@ class PlannerService:
             if options.hub_kubeconfig
             else None
         )
+        self._leader = self._new_leader()
         self._worker = Worker()
         client = Client(self._api)
         evictions = Evictions(client, self._metrics) if options.evict else None
@@ -121,8 +122,8 @@ class PlannerService:
             moves=self._moves.in_flight,
             promises=promises,
             journal=self._journal,
+            clock=self._leader.clock.now,
         )
-        self._leader = self._new_leader()
         self._took = 0.0  # seconds of CPU time in this process, for the newest plan
         self._closed = -math.inf  # when the newest batch was, of time.monotonic
         self._under_way: set[asyncio.Task[None]] = set()

@@ -13,8 +13,9 @@ from tradewind.kube.writes import ApiWrites
 _PASSES = 5
 
 
-async def ungate_all(api: ApiClient) -> UngateReport:
-    report = UngateReport()
+async def ungate_all(api: ApiClient, held_for: float = 0.0) -> UngateReport:
+    """Those that were held for so many seconds."""
+    report = UngateReport(held_for=held_for)
     streams = Streams(api)
     try:
         # Behind a silent API server each write takes a minute to fail: the first that does speaks for all.
@@ -36,7 +37,7 @@ async def ungate_all(api: ApiClient) -> UngateReport:
 async def _pass(streams: Streams, writes: ApiWrites, report: UngateReport) -> int:
     """How many pods were held or had a plan."""
     found = 0
-    pages = held_pages(streams)
+    pages = held_pages(streams, report.held_for)
     while (held := await asyncio.to_thread(next, pages, None)) is not None:
         found += len(held)
         await asyncio.gather(*(_ungate(writes, pod, report) for pod in held))

@@ -10,6 +10,7 @@ import msgspec
 import urllib3
 
 from tradewind.kube.access import credentials
+from tradewind.kube.clock import ServerClock
 from tradewind.kube.failures import api_errors, refusal
 from tradewind.kube.official import ApiClient
 
@@ -26,6 +27,7 @@ class Client:
     """Paths are those of the API, such as /api/v1/namespaces/NAMESPACE/pods/NAME."""
 
     def __init__(self, api: ApiClient) -> None:
+        self.clock = ServerClock()
         self._api = api
         self._encoder = msgspec.json.Encoder()
 
@@ -61,6 +63,7 @@ class Client:
                 retries=False,
             )
             data: bytes = response.data
+        self.clock.note(response.headers.get("Date"))
         if not 200 <= response.status < 300:  # noqa: PLR2004  as HTTP counts
             raise refusal(response.status, response.reason, data)
         return data

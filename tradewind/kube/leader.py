@@ -18,6 +18,7 @@ import msgspec
 
 from tradewind.errors import ApiError, TradewindError
 from tradewind.kube.backoff import jittered
+from tradewind.kube.clock import ServerClock
 from tradewind.kube.lease import REQUEST_SECONDS, Lease, LeaseSpec, LeaseStore
 from tradewind.kube.official import ApiClient
 
@@ -78,6 +79,11 @@ class Leader:
         """Whether another leads: the Lease was renewed within its duration, as far as we could see."""
         seen, seen_at = self._seen, self._seen_at
         return seen is not None and not self._free(seen, seen_at)
+
+    @property
+    def clock(self) -> ServerClock:
+        """By the answers about the Lease: a leader has one of at most some seconds ago."""
+        return self._store.clock
 
     def start(self) -> None:
         self._thread.start()

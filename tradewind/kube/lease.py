@@ -4,6 +4,7 @@ import msgspec
 
 from tradewind.errors import ConflictError, NotFoundError
 from tradewind.kube.client import Client
+from tradewind.kube.clock import ServerClock
 from tradewind.kube.failures import decoded
 from tradewind.kube.official import ApiClient
 
@@ -72,6 +73,10 @@ class LeaseStore:
             return decoded(_decoder, self._client.patch(f"{self._leases}/{self._name}", body, seconds))
         except (NotFoundError, ConflictError):
             return None
+
+    @property
+    def clock(self) -> ServerClock:
+        return self._client.clock
 
     def close(self) -> None:
         self._client.close()

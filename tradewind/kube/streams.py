@@ -15,6 +15,7 @@ from typing import Any
 import urllib3
 
 from tradewind.kube.access import credentials
+from tradewind.kube.clock import ServerClock
 from tradewind.kube.failures import api_errors, refusal
 from tradewind.kube.official import ApiClient
 
@@ -29,6 +30,7 @@ class Streams:
         # A client of its own, because its connections are set up otherwise; the configuration is shared, so a
         # token that is refreshed there is used here.
         self._api = ApiClient(api.configuration)
+        self.clock = ServerClock()
         self._api.default_headers.update(api.default_headers)
         self._connections = _Connections(self._api.rest_client.pool_manager)
 
@@ -69,6 +71,7 @@ class Streams:
             timeout=urllib3.Timeout(connect=_CONNECT_SECONDS, read=deadline_seconds),
             preload_content=False,
         )
+        self.clock.note(response.headers.get("Date"))
         try:
             if response.status != HTTPStatus.OK:
                 raise refusal(response.status, response.reason, response.read())

@@ -15,6 +15,9 @@ ANNOTATION = PLAN
 # The same on a running pod: where its replacement is to go, and until when there is room for it.
 MOVE = hints.MOVE
 
+# Of a plan: the most that `planSeconds` may be, and a second for rounding.
+MAX_SECONDS = 301.0
+
 # What decoding anything else raises; a RecursionError comes from brackets nested too deep.
 _UNREADABLE = (msgspec.MsgspecError, ValueError, OverflowError, RecursionError)
 
@@ -31,8 +34,9 @@ class PlanAnnotation(NamedTuple):
         until = datetime.fromtimestamp(self.until, UTC)
         return _encoder.encode(_Written(self.node, until, self.strict, self.uid, self.nominated)).decode()
 
-    def fresh(self, now: float) -> bool:
-        return now < self.until
+    def fresh(self, now: float, limit: float = MAX_SECONDS) -> bool:
+        """No plan counts for longer than `limit`, however far the clocks of writer and reader are apart."""
+        return now < self.until <= now + limit
 
     def says_the_same(self, other: "PlanAnnotation") -> bool:
         """Whether or not the pod could be nominated."""

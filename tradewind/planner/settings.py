@@ -208,7 +208,7 @@ class PlannerSettings(_Settings):
     place_seconds: float = Field(
         default=4.0, ge=0, le=86_400, description="beyond that, at most, while a pod has no place"
     )
-    plan_seconds: Seconds = Field(default=60.0, description="after which a plan no longer counts")
+    plan_seconds: float = Field(default=60.0, gt=0, le=300, description="after which a plan no longer counts")
     hold_seconds: Seconds = Field(default=30.0, description="after which a pod without a place is ungated")
     tenant_share: float = Field(
         default=0.5, gt=0, le=1, description="of a batch for one namespace while others wait"

@@ -184,7 +184,7 @@ class FakeCluster:
         return Refusal("a timeout", unsure=True) if answer == "evicted" else None
 
     def reserve(self, each: Pod, place: PlanAnnotation) -> bool:
-        assert place.fresh(self.now)
+        assert place.fresh(self.now, limit=7200)
         self.reserved[each.uid] = place.node
         return True
 

@@ -14,6 +14,8 @@ from tradewind.planner.moves.drain import reserved_for
 
 # From the end of a pod to the plan of its replacement, which kube-scheduler then counts by its nomination.
 _AFTER_SECONDS = 10.0
+# For a node of 110 pods, twice `placeSeconds` each: room is kept no longer, whatever the annotation says.
+_MAX_SECONDS = 7200.0
 
 
 class Reservations:
@@ -56,7 +58,7 @@ class Reservations:
         found = []
         for each in (*(each for each, _ in self._gone.values()), *self._seen.values()):
             place = plan_annotation.read_reservation(each)
-            if place is None or not place.fresh(now) or self._replaced(each):
+            if place is None or not place.fresh(now, _MAX_SECONDS) or self._replaced(each):
                 continue
             if not pod.workload or each.workload != pod.workload:
                 found.append(reserved_for(each, place.node))
