@@ -5,6 +5,7 @@ nodes that we leave. We leave the one that our filters accept after the eviction
 victims of a node are never changed.
 """
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -48,7 +49,11 @@ class _Candidate(NamedTuple):
 
 
 def choose(
-    request: PreemptRequest, snapshot: Snapshot, cache: Cache, policy: Policy
+    request: PreemptRequest,
+    snapshot: Snapshot,
+    cache: Cache,
+    policy: Policy,
+    deadline: float = math.inf,
 ) -> Mapping[str, Victims]:
     """The cheapest of the candidates that our filters accept, if there are any.
 
@@ -60,7 +65,7 @@ def choose(
         # Without all of its victims we cannot tell what their leaving frees: trust kube-scheduler.
         each
         for each in candidates
-        if not each.complete or _passes(request.pod, each, snapshot, policy)
+        if not each.complete or _passes(request.pod, each, snapshot, policy, deadline)
     ]
     if any(each.pods is None for each in candidates):
         return {each.node_name: each.victims for each in accepted}
@@ -75,9 +80,9 @@ def _candidates(request: PreemptRequest, snapshot: Snapshot, cache: Cache) -> It
             yield _Candidate(node_name, row, victims, cache.pods(victims.uids))
 
 
-def _passes(pod: Pod, candidate: _Candidate, snapshot: Snapshot, policy: Policy) -> bool:
+def _passes(pod: Pod, candidate: _Candidate, snapshot: Snapshot, policy: Policy, deadline: float) -> bool:
     nodes = snapshot.without(candidate.counted).nodes.take(np.array([candidate.row]))
-    return bool(policy.filter(pod, nodes).feasible[0])
+    return bool(policy.filter(pod, nodes, deadline).feasible[0])
 
 
 def _loss(candidate: _Candidate, pods: Sequence[Pod], snapshot: Snapshot) -> _Loss:

@@ -20,10 +20,13 @@ from extender.protocol import PreemptRequest, Request
 from scoring.policy import Policy
 from tradewind.cluster.cache import Cache
 from tradewind.cluster.objects import Pod
-from tradewind.errors import RequestError
+from tradewind.errors import RequestError, TooLateError
 from tradewind.explain.decisions import Decisions
 
-OUTCOMES = ("ok", "malformed", "not_synced", "stale", "failed", "shadow")
+OUTCOMES = ("ok", "malformed", "not_synced", "stale", "failed", "late", "shadow")
+
+# Half of the httpTimeout of the extender entries that we ship.
+ANSWER_SECONDS = 0.5
 
 Asked = TypeVar("Asked", Request, PreemptRequest)
 
@@ -86,8 +89,11 @@ class Verb(Counted, ABC, Generic[Asked]):
     def decode(self, body: bytes) -> Asked: ...
 
     @abstractmethod
-    def decide(self, request: Asked, *, waited: bool) -> bytes:
-        """Raise WatchBehindError where it is better to wait, unless that was done."""
+    def decide(self, request: Asked, *, waited: bool, deadline: float) -> bytes:
+        """Raise WatchBehindError where it is better to wait, unless that was done.
+
+        Raise TooLateError after the deadline, on the monotonic clock.
+        """
 
     @abstractmethod
     def fail_open(self, request: Asked) -> bytes:
@@ -126,9 +132,13 @@ class Verb(Counted, ABC, Generic[Asked]):
             record_later(partial(self.rehearse, request))
             return Answer(self.fail_open(request), "shadow")
         try:
-            answer = Answer(self.decide(request, waited=waited), "ok")
+            deadline = time.monotonic() + ANSWER_SECONDS
+            answer = Answer(self.decide(request, waited=waited, deadline=deadline), "ok")
         except WatchBehindError:
             raise
+        except TooLateError as error:
+            _log.warning("%s took too long; failing open: pod=%s: %s", self.name, request.pod, error)
+            return self._failed_open(request, "late", f"answering {self.name} took too long: {error}")
         except Exception:  # noqa: BLE001  the boundary: no fault of ours may block a pod
             _log.exception("%s failed for pod %s; failing open", self.name, request.pod)
             return self._failed_open(request, "failed", f"answering {self.name} failed, the log says how")

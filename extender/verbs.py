@@ -1,6 +1,7 @@
 """The answers to kube-scheduler: request bytes in, answer bytes out."""
 
 import logging
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -138,11 +139,11 @@ class FilterVerb(_NodeVerb):
         self._gang_room = gang_room
         self.waker = Waker(context.cluster, self.would_pass)
 
-    def decide(self, request: Request, *, waited: bool) -> bytes:
+    def decide(self, request: Request, *, waited: bool, deadline: float) -> bytes:
         view = self._requests.lookup.fresh(request, waited=waited)
         if not waited and (pods := self._conflicting(request.pod, view)):
             raise WatchBehindError(pods=pods)
-        judged = self._judge(request, view)
+        judged = self._judge(request, view, deadline)
         kept, left_out = judged.kept, dict(judged.left_out)
         if not kept:
             self._assumed.forget(request.pod.uid)
@@ -175,13 +176,13 @@ class FilterVerb(_NodeVerb):
     def fail_open(self, request: Request) -> bytes:
         return protocol.encode_filter(request, range(len(request.names)), {}, {})
 
-    def _judge(self, request: Request, view: View) -> _Judgement:
+    def _judge(self, request: Request, view: View, deadline: float = math.inf) -> _Judgement:
         pod, nodes = request.pod, view.nodes
         plan = fresh_plan(pod)
         policy = with_plan(self._context.policy_of(pod), plan)
         if pod.gang and not (plan and plan.strict):
             policy = self._with_gang(policy, pod, nodes)
-        verdict = policy.filter(pod, nodes)
+        verdict = policy.filter(pod, nodes, deadline)
         kept, left_out = self._spare(
             request, view, view.found.kept(verdict), rejected=bool(verdict.rejections)
         )
@@ -279,7 +280,7 @@ def matters(pod: Pod, roster: Roster) -> bool:
 class PrioritizeVerb(_NodeVerb):
     name = "prioritize"
 
-    def decide(self, request: Request, *, waited: bool) -> bytes:
+    def decide(self, request: Request, *, waited: bool, deadline: float) -> bytes:
         plan = fresh_plan(request.pod)
         lookup = self._requests.lookup
         # A plan is to be kept only if it still can be: by the newest state.
@@ -287,7 +288,7 @@ class PrioritizeVerb(_NodeVerb):
         policy = with_plan(self._context.policy_of(request.pod), plan)
         planned = planned_row(request.pod, plan, policy, view.nodes) if plan else None
         nodes = with_expected(request.pod, view.nodes, view.snapshot, self._requests.assumed)
-        terms = tuple(policy.terms(request.pod, nodes))
+        terms = tuple(policy.terms(request.pod, nodes, deadline))
         totals = weighted_sum(terms, len(nodes))
         if (decisions := self._context.decisions) is not None:
             ranked = partial(decisions.ranked, request.pod, policy, nodes, terms, totals)
@@ -346,10 +347,10 @@ class PreemptVerb(Verb[PreemptRequest]):
     def decode(self, body: bytes) -> PreemptRequest:
         return protocol.decode_preempt(body)
 
-    def decide(self, request: PreemptRequest, *, waited: bool) -> bytes:
+    def decide(self, request: PreemptRequest, *, waited: bool, deadline: float) -> bytes:
         del waited
         cache = self._cluster.cache
-        chosen = choose(request, cache.snapshot(), cache, self._context.policy_of(request.pod))
+        chosen = choose(request, cache.snapshot(), cache, self._context.policy_of(request.pod), deadline)
         return protocol.encode_preempt(chosen)
 
     def fail_open(self, request: PreemptRequest) -> bytes:

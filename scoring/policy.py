@@ -1,5 +1,7 @@
 """The rules in force, applied together."""
 
+import math
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -10,6 +12,7 @@ from tradewind.cluster import lazy_numpy as np
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Nodes
 from tradewind.cluster.table import Rows
+from tradewind.errors import TooLateError
 
 Placement = Literal["pack", "spread"]
 """What a plan does with the pods of a class: the cheapest nodes, or equally many on each."""
@@ -52,11 +55,13 @@ class Policy:
     def _without_hints(self) -> tuple[Filter, ...]:
         return tuple(rule for rule in self.filters if not isinstance(rule, Hint))
 
-    def filter(self, pod: Pod, nodes: Nodes) -> Verdict:
+    def filter(self, pod: Pod, nodes: Nodes, deadline: float = math.inf) -> Verdict:
+        """Raise TooLateError when a rule has not answered before the deadline, on the monotonic clock."""
         feasible = silent = all_nodes(len(nodes))
         rejections = []
         for rule in self.filters if hinted(pod, nodes) else self._without_hints:
             passed = rule.feasible(pod, nodes)
+            _check(deadline, rule)
             if passed is silent or np.count_nonzero(passed) == passed.size:
                 continue
             rows = np.flatnonzero(feasible > passed)  # so far, and not by this one
@@ -65,13 +70,20 @@ class Policy:
                 feasible = feasible & passed
         return Verdict(feasible, tuple(rejections))
 
-    def terms(self, pod: Pod, nodes: Nodes) -> Iterator[WeightedScores]:
+    def terms(self, pod: Pod, nodes: Nodes, deadline: float = math.inf) -> Iterator[WeightedScores]:
+        """Raise TooLateError when a rule has not answered before the deadline, on the monotonic clock."""
         for rule, weight in self.scorers:
             if weight:
                 yield WeightedScores(rule, weight, rule.score(pod, nodes))
+                _check(deadline, rule)
 
     def total(self, pod: Pod, nodes: Nodes) -> Scores:
         return weighted_sum(self.terms(pod, nodes), len(nodes))
+
+
+def _check(deadline: float, rule: Filter | Scorer) -> None:
+    if time.monotonic() > deadline:
+        raise TooLateError(f"rule {rule.name} answered after the deadline")
 
 
 def hinted(pod: Pod, nodes: Nodes) -> bool:

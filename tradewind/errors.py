@@ -11,7 +11,8 @@ TradewindError
 ├── ConfigurationError      a configuration that is refused as a whole
 ├── PriceTableError         a price table, or what should become one, that is refused as a whole
 ├── PriceSourceError        a server of prices that does not answer, or not what was asked
-└── RequestError            a scheduler request that cannot be answered
+├── RequestError            a scheduler request that cannot be answered
+└── TooLateError            an answer that kube-scheduler would no longer wait for
 
 Errors that only one module raises and its caller handles stand in that module. A node that does not suit a
 pod is no error: filters answer with data.
@@ -69,3 +70,7 @@ class PriceSourceError(TradewindError):
 
 class RequestError(TradewindError):
     """A request of kube-scheduler's does not decode."""
+
+
+class TooLateError(TradewindError):
+    """The rules have not answered a request before its deadline; it is answered without them."""

@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from extender import verb
 from extender.verbs import UNKNOWN_NODE
 from scoring.filters.resources import Resources
 from scoring.policy import Policy
@@ -234,3 +235,13 @@ def test_a_malformed_request_gets_an_error_that_kube_scheduler_reads(body: bytes
 def test_extra_keys_are_skipped() -> None:
     body = json.loads(request(WANTED.field("spec", "futureField", value=[1]), ["cheap"])) | {"NewKey": {}}
     assert service(*THREE).client.post("/filter", content=json.dumps(body)).json()["NodeNames"] == ["cheap"]
+
+
+def test_a_rule_that_takes_too_long_rejects_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verb, "ANSWER_SECONDS", -1.0)
+    served = service(*THREE)
+    names = ["small", "cheap"]
+    assert served.filter(WANTED, names)["NodeNames"] == names
+    assert served.scores(WANTED, names) == {"small": 0, "cheap": 0}
+    for each in ("filter", "prioritize"):
+        assert served.count("requests_total", verb=each, outcome="late") == 1
