@@ -136,14 +136,17 @@ class Verb(Counted, ABC, Generic[Asked]):
             answer = Answer(self.decide(request, waited=waited, deadline=deadline), "ok")
         except WatchBehindError:
             raise
-        except TooLateError as error:
-            _log.warning("%s took too long; failing open: pod=%s: %s", self.name, request.pod, error)
-            return self._failed_open(request, "late", f"answering {self.name} took too long: {error}")
-        except Exception:  # noqa: BLE001  the boundary: no fault of ours may block a pod
-            _log.exception("%s failed for pod %s; failing open", self.name, request.pod)
-            return self._failed_open(request, "failed", f"answering {self.name} failed, the log says how")
+        except Exception as error:  # noqa: BLE001  the boundary: no fault of ours may block a pod
+            return self._failed(request, error)
         _log.debug("%s answered for pod %s", self.name, request.pod)
         return answer
+
+    def _failed(self, request: Asked, error: Exception) -> Answer:
+        if isinstance(error, TooLateError):
+            _log.warning("%s took too long; failing open: pod=%s: %s", self.name, request.pod, error)
+            return self._failed_open(request, "late", f"answering {self.name} took too long: {error}")
+        _log.error("%s failed for pod %s; failing open", self.name, request.pod, exc_info=error)
+        return self._failed_open(request, "failed", f"answering {self.name} failed, the log says how")
 
     def _failed_open(self, request: Asked, outcome: str, why: str) -> Answer:
         decisions = self._context.decisions

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from extender import verb
+from extender import verb as verb_module
 from extender.verbs import UNKNOWN_NODE
 from scoring.filters.resources import Resources
 from scoring.policy import Policy
@@ -238,7 +238,7 @@ def test_extra_keys_are_skipped() -> None:
 
 
 def test_a_rule_that_takes_too_long_rejects_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verb, "ANSWER_SECONDS", -1.0)
+    monkeypatch.setattr(verb_module, "ANSWER_SECONDS", -1.0)
     served = service(*THREE)
     names = ["small", "cheap"]
     assert served.filter(WANTED, names)["NodeNames"] == names

@@ -4,6 +4,7 @@ import itertools
 import time
 from collections import Counter
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,8 +15,10 @@ from tradewind.planner.engine import optimise
 from tradewind.planner.greedy import greedy
 from tradewind.planner.min_cost_flow import Network
 from tradewind.planner.planner import plan
-from tradewind.planner.problem import Assignment, Outcome
 from tradewind.planner.worker import Worker
+
+if TYPE_CHECKING:
+    from tradewind.planner.problem import Assignment, Outcome
 
 
 @pytest.fixture
@@ -114,17 +117,20 @@ def test_without_time_it_is_the_greedy_placement() -> None:
 
 
 @pytest.mark.parametrize(
-    ("routed", "engines"),
+    ("small", "big", "engines"),
     [
-        pytest.param({(0, 1): 2}, ["flow"], id="dearer, but for all pods"),
-        pytest.param({(0, 0): 1}, [], id="a pod is left out"),
+        pytest.param(1, 0, ["flow"], id="dearer, but for all pods"),
+        pytest.param(0, None, [], id="the small pod takes the only place of the big one"),
     ],
 )
 def test_a_dearer_flow_is_taken_and_one_that_leaves_pods_out_is_not(
-    monkeypatch: pytest.MonkeyPatch, routed: Assignment, engines: list[str]
+    monkeypatch: pytest.MonkeyPatch, small: int, big: int | None, engines: list[str]
 ) -> None:
-    nodes = [node("cheap").price(1), node("dear").price(9)]
-    problem = batch_of(filled(nodes, copies(pod("p").requests(cpu="1"), "p", 2))).problem
+    nodes = [node("big").cpu("4").price(1), node("dear").cpu("1").price(9)]
+    pods = [pod("small").requests(cpu="1"), pod("large").requests(cpu="4")]
+    problem = batch_of(filled(nodes, pods)).problem
+    [small_class, big_class] = sorted(range(2), key=lambda at: max(problem.classes[at].requests))
+    routed: Assignment = {(small_class, small): 1} | ({} if big is None else {(big_class, big): 1})
     monkeypatch.setattr(flow, "route", lambda *_: routed)
     found: list[Outcome] = []
     optimise(problem, greedy(problem), 1, found.append, engine="flow")

@@ -80,7 +80,7 @@ class _Asked(Worker):
 
 
 def test_an_impossible_pod_does_not_keep_the_others_from_being_complete() -> None:
-    """The largest first leaves out a half of the node of ten cores: complete is 5 and 5 and 6."""
+    """Complete is 5 and 5 on the node of ten cores and 6 on the other, which the worker is asked for."""
     nodes = [node("a").cpu("10"), node("b").cpu("6")]
     pods = [*copies(pod("p").requests(cpu="5"), "p", 2), pod("six").requests(cpu="6")]
     cache = filled(nodes, [*pods, pod("huge").requests(cpu="64")])

@@ -68,7 +68,7 @@ def plan(
     """
     batch = make_batch(snapshot, pods, policy_of, rent=rent, emptied=emptied)
     problem, baseline = _floor(batch)
-    if favour and not _is_complete(problem, baseline):
+    if favour and not _is_complete(batch.problem, baseline):
         # Only now, as it divides classes, and the fewer there are the better are the plans.
         batch = make_batch(snapshot, pods, policy_of, favour, rent=rent, emptied=emptied)
         problem, baseline = _floor(batch)
