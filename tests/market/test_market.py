@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scoring.scorers.price import Price
 from scoring.scorers.stability import Stability
 from tests.builders import NodeBuilder, cluster_of, node, pod
 from tradewind.cluster.objects import Node
@@ -191,7 +192,7 @@ def test_discounts_apply_to_the_table_by_selector() -> None:
     assert terms(market, typed("c", spot=False).price(0.2))[0].price == 0.2
 
 
-@pytest.mark.parametrize("text", ["-1", "nan", "inf", "1000000", "cheap"])
+@pytest.mark.parametrize("text", ["-1", "nan", "inf", "1000000", "cheap", "1e-320", "9e-7"])
 def test_an_absurd_annotation_is_refused_and_the_previous_one_stays(
     text: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -205,7 +206,7 @@ def test_an_absurd_annotation_is_refused_and_the_previous_one_stays(
     assert f'node: tradewind.dev/price "{text}" of node odd' in caplog.text
 
 
-@pytest.mark.parametrize("price", [-1.0, math.nan, math.inf, 1e6, 0.0])
+@pytest.mark.parametrize("price", [-1.0, math.nan, math.inf, 1e6, 0.0, 1e-320])
 def test_an_absurd_sample_is_refused_and_the_previous_one_stays(
     price: float, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -217,6 +218,59 @@ def test_an_absurd_sample_is_refused_and_the_previous_one_stays(
     assert (offer.price, offer.interruption_rate) == (0.5, 0.2)
     assert market.refusals.counts == {"prometheus": 2}
     assert f'prometheus: price "{price:g}" of node a' in caplog.text
+
+
+def test_a_tiny_median_price_spoils_no_score() -> None:
+    """0.2 / 1e-320 is infinite, and a largest penalty of infinity makes every score NaN or 1."""
+    odd = node("odd").price(0.2).annotation("tradewind.dev/median-price", "1e-320")
+    nodes = cluster_of([odd, node("a").price(0.2), node("b").price(0.4)]).nodes
+    plain = cluster_of([node("odd").price(0.2), node("a").price(0.2), node("b").price(0.4)]).nodes
+    for scorer in (Stability(), Price()):
+        expected = scorer.score(pod("p").build(), plain)
+        assert np.isfinite(expected).all()
+        assert scorer.score(pod("p").build(), nodes).tolist() == expected.tolist()
+
+
+def test_factors_make_no_tiny_prices() -> None:
+    discounts = [{"selector": "team", "factor": 1e-7}]
+    market = Market(MarketSettings.model_validate({"discounts": discounts}), _TABLE)
+    market.quote({"price": {"a": 0.05}})
+    offer, origins = terms(market, typed("a").label("team", "a"))
+    assert (offer.price, origins.price) == (0.05, Origin.PROMETHEUS)  # not 0.04 x 1e-7
+    market = Market()
+    market.learn({}, {pool_of(typed("a").build()): 1e-320})
+    assert terms(market, typed("a").price(0.1))[0].median_price == 0.1
+
+
+def test_what_prometheus_no_longer_reports_expires_after_an_hour() -> None:
+    now = 0.0
+    market = Market(clock=lambda: now)
+    built = {name: typed(name, spot=name == "a").build() for name in "ab"}
+    pool = pool_of(built["a"])._replace(zone="z")
+    zoned = typed("zoned").label("topology.kubernetes.io/zone", "z")
+    market.offers([*built.values(), zoned.build()])
+    market.quote({"price": {"a": 0.5, "b": 0.6}}, {pool: 0.3})
+
+    def prices() -> list[float]:
+        return [market.offer_of(each).price for each in (*built.values(), zoned.build())]
+
+    assert prices() == [0.5, 0.6, 0.3]
+    now = 10_000.0  # failed queries, however long, are no answers
+    market.quote({"median_price": {"a": 0.5}}, None)
+    assert prices() == [0.5, 0.6, 0.3]
+    market.quote({"price": {"b": 0.7}}, {})
+    now += 3599
+    market.quote({"price": {"a": math.nan, "b": 0.8}}, {})
+    assert prices() == [0.5, 0.8, 0.3]
+    now += 1
+    market.quote({"price": {"b": 0.8}}, {})
+    assert prices()[1] == 0.8
+    assert not {"a", "zoned"} & market.sources.quotes["price"].keys()
+    assert market.sources.offerings == {}
+    market.quote({"price": {"a": 0.9, "b": 0.8}}, {})
+    now += 3601
+    market.quote({"price": {"b": 0.8}}, {})
+    assert market.offer_of(built["a"]).price == 0.9  # missing again, since now
 
 
 def test_what_prometheus_no_longer_mentions_stays_while_the_node_does() -> None:

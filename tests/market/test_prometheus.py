@@ -117,6 +117,34 @@ def test_numbers_that_are_none_come_as_nan(server: Server) -> None:
     assert math.isnan(found["c"])
 
 
+@pytest.mark.parametrize("bad", ["NaN", "+Inf", "-1", "1e9", "x"])
+@pytest.mark.parametrize("first", [True, False])
+def test_a_series_that_is_no_price_hides_none(server: Server, bad: str, *, first: bool) -> None:
+    def series(value: str, **labels: str) -> dict[str, Any]:
+        pool = {"instance_type": "m5.large", "zone": "a", "capacity_type": "spot"}
+        return {"metric": {"node": "a", **pool, **labels}, "value": [1.5, value]}
+
+    good = [series("0.25", job="old"), series("0.5", job="new")]
+    odd = [series(bad, job="odd")]
+    result = [*odd, *good] if first else [*good, *odd]
+    body = json.dumps({"status": "success", "data": {"resultType": "vector", "result": result}}).encode()
+    server.answer = lambda _query: (200, body)
+    client = Prometheus(PrometheusSettings(url=server.url))
+    answers = client.ask()
+    client.close()
+    assert answers.samples["price"] == {"a": 0.5}
+    assert answers.offerings == {Pool("m5.large", "a", "spot"): 0.5}
+
+
+def test_a_failed_query_of_offerings_is_no_answer(server: Server) -> None:
+    server.answer = lambda query: (400, b"{}") if query == KARPENTER_OFFERINGS else (200, vector({"a": "1"}))
+    client = Prometheus(PrometheusSettings(url=server.url))
+    answers = client.ask()
+    client.close()
+    assert answers.offerings is None
+    assert answers.errors[0].startswith("offering_price: ")
+
+
 def test_the_token_is_read_anew_for_each_question(server: Server, tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text("one\n")

@@ -4,9 +4,9 @@ import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -19,13 +19,17 @@ from tradewind.market.learned import Evidence, NodeState, Sighting
 from tradewind.market.notices import Cause, leaves_by_choice
 from tradewind.market.plausibility import Implausible
 from tradewind.market.pools import Pool
-from tradewind.market.quotes import GUESSED, LARGEST, Origin, Origins, Quote, Refusals
+from tradewind.market.quotes import GUESSED, LARGEST, SMALLEST, Origin, Origins, Quote, Refusals
 from tradewind.market.settings import MarketSettings
 from tradewind.market.table import PriceTable
 from tradewind.market.terms import ORIGINS, Codes, Settled, Sources
 
 _MAX_LOGGED = 10  # nodes with an implausible price, at a time
 _MAX_MEMO = 10_000  # entries; one more starts anew
+# How long a value stays that Prometheus no longer reports: an exporter may be restarting.
+_EXPIRY_SECONDS = 3600.0
+
+_Key = TypeVar("_Key", bound=Hashable)
 
 _log = logging.getLogger(__name__)
 
@@ -36,7 +40,14 @@ class Market:
     Whoever brings news replaces it whole, under a lock against others with news; readers never wait.
     """
 
-    def __init__(self, settings: MarketSettings | None = None, table: PriceTable | None = None) -> None:
+    def __init__(
+        self,
+        settings: MarketSettings | None = None,
+        table: PriceTable | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._clock = clock
+        self._missing: dict[str, dict[Any, float]] = {}  # since when Prometheus lacks a node or a pool
         self.refusals = Refusals()
         self.changed_at: dict[str, float] = {}  # source to seconds since 1970 of its last word
         self._facts: dict[str, Facts] = {}
@@ -97,16 +108,32 @@ class Market:
     ) -> None:
         """Take Prometheus' word: value to node to number, and prices of pools.
 
-        What it does not mention keeps its last number.
+        What an answer lacks keeps its last number for an hour, after a failed query for as long as it fails.
         """
         taken = {}
         for field in Quote._fields:
             before = self._sources.quotes.get(field, {})
-            kept = {name: value for name, value in before.items() if name in self._facts}
-            taken[field] = kept | dict(self._sensible(field, samples.get(field, {})))
-        offered = {pool: price for pool, price in (offerings or {}).items() if 0 < price <= LARGEST.price}
-        self._replace(quotes=taken, offerings={**self._sources.offerings, **offered})
+            known = {name: value for name, value in before.items() if name in self._facts}
+            if field in samples:
+                known = self._updated(field, known, self._sensible(field, samples[field]))
+            taken[field] = known
+        pools = self._sources.offerings
+        if offerings is not None:
+            offered = {
+                pool: price for pool, price in offerings.items() if SMALLEST.price <= price <= LARGEST.price
+            }
+            pools = self._updated("offerings", pools, offered)
+        self._replace(quotes=taken, offerings=pools)
         self.changed_at[Origin.PROMETHEUS] = time.time()
+
+    def _updated(
+        self, what: str, known: Mapping[_Key, float], news: Mapping[_Key, float]
+    ) -> dict[_Key, float]:
+        now, before = self._clock(), self._missing.get(what, {})
+        since = {key: before.get(key, now) for key in known if key not in news}
+        kept = {key: at for key, at in since.items() if now - at < _EXPIRY_SECONDS}
+        self._missing[what] = kept
+        return {key: known[key] for key in kept} | dict(news)
 
     def forget_quotes(self) -> None:
         """Prometheus is no longer a source."""
@@ -217,8 +244,7 @@ class Market:
     def _sensible(self, field: str, samples: Mapping[str, float]) -> Mapping[str, float]:
         values = np.fromiter(samples.values(), np.float64, len(samples))
         # A price of nothing is how a cost model says that it does not know.
-        above = values >= 0 if field == "interruption_rate" else values > 0
-        bad = ~(above & (values <= getattr(LARGEST, field)))
+        bad = ~((values >= getattr(SMALLEST, field)) & (values <= getattr(LARGEST, field)))
         if not bad.any():
             return samples
         for name, absurd in zip(samples, bad.tolist(), strict=True):

@@ -11,7 +11,7 @@ import urllib3
 
 from tradewind.errors import PriceSourceError
 from tradewind.market.pools import Pool
-from tradewind.market.quotes import Quote
+from tradewind.market.quotes import MAX_DOLLARS_AN_HOUR, Quote
 from tradewind.market.settings import PrometheusSettings
 
 _MAX_BYTES = 64 * 2**20
@@ -38,7 +38,8 @@ class _Answer(msgspec.Struct):
 
 class Answers(NamedTuple):
     samples: Mapping[str, Mapping[str, float]]  # field of a quote to node to number, NaN for nonsense
-    offerings: Mapping[Pool, float]  # what a node of a pool costs, where it does not depend on the node
+    # What a node of a pool costs, where it does not depend on the node. None: no answer
+    offerings: Mapping[Pool, float] | None
     errors: tuple[str, ...]
 
 
@@ -72,7 +73,7 @@ class Prometheus:
     def close(self) -> None:
         self._pool.clear()
 
-    def _offerings(self, errors: list[str]) -> Mapping[Pool, float]:
+    def _offerings(self, errors: list[str]) -> Mapping[Pool, float] | None:
         found: dict[Pool, float] = {}
         if self._settings.offering_price is None:
             return found
@@ -80,9 +81,10 @@ class Prometheus:
             for metric, value in self._series(self._ask(self._settings.offering_price)):
                 pool = Pool(*(metric.get(name, "") for name in Pool._fields))
                 if all(pool):
-                    found[pool] = max(value, found.get(pool, -math.inf))
+                    found[pool] = max(value, found.get(pool, value), key=_rank)
         except PriceSourceError as error:
             errors.append(f"offering_price: {error}")
+            return None
         return found
 
     def _samples(self, query: str) -> Mapping[str, float]:
@@ -136,7 +138,7 @@ class Prometheus:
             name = next((metric[key] for key in self._settings.node_labels if key in metric), "")
             if name:
                 # Two series of one node, one of an exporter that is gone: never too cheap, never too safe.
-                found[name] = max(value, found.get(name, -math.inf))
+                found[name] = max(value, found.get(name, value), key=_rank)
         return found
 
     def _series(self, vector: _Vector) -> Iterator[tuple[Mapping[str, str], float]]:
@@ -146,6 +148,11 @@ class Prometheus:
             except msgspec.MsgspecError as error:
                 raise PriceSourceError(f"{self._settings.url}: {error}") from error
             yield series.metric, _number(series.value[1])
+
+
+def _rank(value: float) -> float:
+    """The larger number counts, but never NaN, infinity or the like where there is a price or a rate."""
+    return value if 0 <= value <= MAX_DOLLARS_AN_HOUR else -math.inf
 
 
 def _number(text: str) -> float:

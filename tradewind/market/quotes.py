@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 # Above this it is a typing error or another unit: the dearest instances cost some hundred dollars an hour.
 MAX_DOLLARS_AN_HOUR = 100_000.0
+# Nothing costs less, unless it is free. The quotient of two prices within these limits is finite.
+MIN_DOLLARS_AN_HOUR = 1e-6
 
 _MAX_REMEMBERED = 10_000  # complaints; one more than that starts anew
 
@@ -37,6 +39,7 @@ class Quote(NamedTuple):
 
 NOTHING = Quote()
 LARGEST = Quote(MAX_DOLLARS_AN_HOUR, MAX_DOLLARS_AN_HOUR, 1.0)
+SMALLEST = Quote(MIN_DOLLARS_AN_HOUR, MIN_DOLLARS_AN_HOUR, 0.0)  # above 0
 
 
 class Origin(StrEnum):
@@ -61,10 +64,10 @@ class Origins(NamedTuple):
     implausible: str = ""  # what was said of its price, and why it is not used
 
 
-def number(text: str, largest: float) -> float:
-    """Raise ValueError for what is no number from 0 to `largest`."""
+def number(text: str, largest: float, smallest: float = 0.0) -> float:
+    """Raise ValueError unless the text is 0 or a number from `smallest` to `largest`."""
     value = float(text)
-    if not 0 <= value <= largest:  # NaN is neither
+    if value != 0 and not smallest <= value <= largest:  # NaN is neither
         raise ValueError(f"{text} is not from 0 to {largest:g}")
     return value
 
@@ -84,10 +87,11 @@ class Refusals:
             self._told.clear()
         self._told[source, node, what] = value
         _log.warning(
-            '%s: %s "%s" of node %s is not a number from 0 to %g; refused, the previous value stays',
+            '%s: %s "%s" of node %s is not 0 or a number from %g to %g; refused, the previous value stays',
             source,
             what,
             value,
             node,
+            0 if "rate" in what else MIN_DOLLARS_AN_HOUR,
             1 if "rate" in what else MAX_DOLLARS_AN_HOUR,
         )

@@ -20,7 +20,7 @@ from tradewind.market.kinds import Kinds
 from tradewind.market.learned import Evidence
 from tradewind.market.plausibility import Implausible, Norms, Screen
 from tradewind.market.pools import LINUX, Pool
-from tradewind.market.quotes import Origin, Quote
+from tradewind.market.quotes import MIN_DOLLARS_AN_HOUR, Origin, Quote
 from tradewind.market.settings import MarketSettings
 from tradewind.market.table import PriceTable
 
@@ -117,6 +117,8 @@ class Sources:
         if self.offerings:
             offered = np.array([self._offered(each) for each in facts])
             asked[0] = np.where(np.isnan(asked[0]), offered, asked[0])
+        for prices in (listed[:2], asked[:2]):
+            _drop_tiny(prices)
         return own, listed, asked
 
     def _offered(self, facts: Facts) -> float:
@@ -137,6 +139,7 @@ class Sources:
         unpriced = [facts[row] for row in np.flatnonzero(told.origins[0] == UNKNOWN).tolist()]
         others = Kinds([each.kind for each in unpriced])
         listed = np.fromiter((each.other_terms for each in unpriced), np.float64, len(unpriced))
+        _drop_tiny(listed)
         of_others = ((kind.other_terms, prices) for kind, prices in others.groups(listed))
         return Estimates(chain(kinds.groups(told.values[0]), of_others), self.settings.spot_price_ratio)
 
@@ -175,7 +178,7 @@ class Sources:
             return
         for row in np.flatnonzero((told.origins[1] == UNKNOWN) & (told.origins[0] < _ESTIMATED)).tolist():
             median = self.medians.get(facts[row].pool)
-            if median is not None:
+            if median is not None and median >= MIN_DOLLARS_AN_HOUR:
                 told.values[1, row], told.origins[1, row] = median, CODES[Origin.LEARNED]
 
     def _apply_evidence(self, facts: Sequence[Facts], rate: Floats, codes: Codes) -> None:
@@ -192,6 +195,11 @@ class Sources:
 
 def _hashable(values: Sequence[float]) -> Hashable:
     return tuple([None if math.isnan(value) else value for value in values])
+
+
+def _drop_tiny(prices: Floats) -> None:
+    """Discounts, overlays and memories may bring prices that no source may state."""
+    prices[(prices > 0) & (prices < MIN_DOLLARS_AN_HOUR)] = math.nan
 
 
 def _columns(quotes: Iterable[Quote]) -> Floats:
