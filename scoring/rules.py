@@ -46,8 +46,8 @@ class ResourceFilter(ABC):
     def feasible(self, pod: Pod, nodes: Nodes) -> Mask: ...
 
     @abstractmethod
-    def needs(self, pod: Pod) -> Mapping[Account, int]:
-        """What the pod takes from each account, and so must find there."""
+    def needs(self, pod: Pod, nodes: Nodes) -> Mapping[Account, int]:
+        """What the pod takes from each account, and so must find there; nothing where the rule gives way."""
 
     @abstractmethod
     def left(self, account: Account, nodes: Nodes) -> Amounts:

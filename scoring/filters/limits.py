@@ -3,6 +3,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
+from scoring.eligible import can_satisfy
 from scoring.rules import Account, Mask, ResourceFilter, all_nodes
 from scoring.shares import allocatable
 from tradewind.cluster import lazy_numpy as np
@@ -17,7 +18,8 @@ class Limits(ResourceFilter):
     """With the pod, the limits of all pods on the node stay within allocatable x overcommit.
 
     Only resources with an overcommit factor are checked, and none has one by default: Kubernetes schedules by
-    requests, and an autoscaler does not know of this rule. A pod without a limit adds nothing to the sum.
+    requests, and an autoscaler does not know of this rule. A pod without a limit adds nothing to the sum. For
+    a pod with a limit above what any eligible node has, even if empty, that resource is not checked.
     """
 
     name: ClassVar[str] = "limits"
@@ -33,21 +35,27 @@ class Limits(ResourceFilter):
 
     def feasible(self, pod: Pod, nodes: Nodes) -> Mask:
         mask = all_nodes(len(nodes))
-        for account, limit in self.needs(pod).items():
+        for account, limit in self.needs(pod, nodes).items():
             mask = mask & (limit <= self.left(account, nodes))
         return mask
 
-    def needs(self, pod: Pod) -> Mapping[Account, int]:
-        return {
+    def needs(self, pod: Pod, nodes: Nodes) -> Mapping[Account, int]:
+        found = {
             Account(resource, float(factor)): limit
             for resource, limit in pod.limits.items()
             if limit > 0 and not _is_off(factor := self.overcommit.get(resource, "off"))
         }
+        return {each: limit for each, limit in found.items() if _has_node_for(limit, each, pod, nodes)}
 
     def left(self, account: Account, nodes: Nodes) -> Amounts:
         total = nodes.of_supply(_overcommitted, account.resource, account.overcommit)
         given = nodes.free_of(LIMITS + account.resource)  # no node has any: minus the sum of the pods' limits
         return total if given is None else total + given
+
+
+def _has_node_for(limit: int, account: Account, pod: Pod, nodes: Nodes) -> bool:
+    totals = nodes.columns.supply.derived(_overcommitted, account.resource, account.overcommit)
+    return can_satisfy(pod, nodes, np.greater_equal(totals, limit))
 
 
 def _overcommitted(supply: Supply, resource: str, factor: float) -> Amounts:

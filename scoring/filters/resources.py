@@ -51,7 +51,7 @@ class Resources(InTree, ResourceFilter):
             free = nodes.free_of(resource)
             yield resource, np.zeros(len(nodes), np.bool_) if free is None else free >= request
 
-    def needs(self, pod: Pod) -> Mapping[Account, int]:
+    def needs(self, pod: Pod, nodes: Nodes) -> Mapping[Account, int]:  # noqa: ARG002  kube-scheduler's rule
         return {Account(resource): request for resource, request in self._counted(pod)}
 
     def left(self, account: Account, nodes: Nodes) -> Amounts:

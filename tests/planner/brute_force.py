@@ -92,7 +92,7 @@ def _constrained(draw: random.Random, start: PodBuilder) -> PodBuilder:  # noqa:
         case 9:
             return start.annotation(hints.XOR, "one")
         case 10:
-            return start.annotation(hints.CONFLICTS, "w1-*,old0").limits(memory="3Gi")
+            return start.annotation(hints.CONFLICTS, "w1-*,old0").limits(memory=draw.choice(["3Gi", "5Gi"]))
         case _:
             return start
 

@@ -16,7 +16,7 @@ class Place(NamedTuple):
     node: Node
     offer: Offer
     pods: Sequence[Pod]
-    advertised: frozenset[str]  # by any node of the cluster
+    cluster: Sequence[Node]
     troubles: float = 0.0  # the share of starts
 
     def total(self, resource: str) -> int:
@@ -24,6 +24,19 @@ class Place(NamedTuple):
 
     def free(self, resource: str) -> int:
         return self.total(resource) - sum(pod.requests.get(resource, 0) for pod in self.pods)
+
+
+def _could_run(pod: Pod, node: Node, advertised: frozenset[str]) -> bool:
+    """If the node were empty; none has taints."""
+    return all(
+        node.allocatable.get(name, 0) >= request
+        for name, request in pod.requests.items()
+        if request > 0 and name in advertised
+    )
+
+
+def _advertised(cluster: Sequence[Node]) -> frozenset[str]:
+    return frozenset(name for node in cluster for name, amount in node.allocatable.items() if amount > 0)
 
 
 def resource_fit(pod: Pod, places: Sequence[Place]) -> list[float]:
@@ -125,8 +138,9 @@ def _typed(kind: str, pod: Pod, places: Sequence[Place]) -> list[float]:
 
 
 def resources(pod: Pod, place: Place) -> bool:
+    advertised = _advertised(place.cluster)
     return all(
-        place.free(name) >= request or ("/" in name and name not in place.advertised)
+        place.free(name) >= request or ("/" in name and name not in advertised)
         for name, request in pod.requests.items()
         if request > 0
     )
@@ -134,7 +148,12 @@ def resources(pod: Pod, place: Place) -> bool:
 
 def limits(pod: Pod, place: Place) -> bool:
     wanted, placed = (sum(each.limits.get("memory", 0) for each in pods) for pods in ([pod], place.pods))
-    return wanted <= 0 or wanted + placed <= 1.5 * place.total("memory")
+    advertised = _advertised(place.cluster)
+    highest = max(
+        (node.allocatable.get("memory", 0) for node in place.cluster if _could_run(pod, node, advertised)),
+        default=0,
+    )
+    return not 0 < wanted <= 1.5 * highest or wanted + placed <= 1.5 * place.total("memory")
 
 
 SCORERS: Mapping[str, Callable[[Pod, Sequence[Place]], list[float]]] = {

@@ -23,10 +23,10 @@ _NODES = cluster_of([node("n")], _PLACED).nodes
         pytest.param(pod("w").limits(memory="99Gi"), {"memory": False}, True, id="off as YAML reads it"),
         pytest.param(pod("w").limits(cpu="64"), {"memory": 1}, True, id="a resource without a factor"),
         pytest.param(pod("w").limits(cpu="4"), {"cpu": 1}, True, id="nothing else limits cpu"),
-        pytest.param(pod("w").limits(cpu="5"), {"cpu": 1}, False, id="more than the node has"),
+        pytest.param(pod("w").limits(cpu="5"), {"cpu": 1}, True, id="more than any node has"),
         pytest.param(pod("w").requests(memory="4Gi"), {"memory": 0.1}, True, id="a pod without limits"),
         pytest.param(
-            pod("w").limits({"example.com/gpu": "1"}), {"example.com/gpu": 1}, False, id="what no node has"
+            pod("w").limits({"example.com/gpu": "1"}), {"example.com/gpu": 1}, True, id="what no node has"
         ),
         pytest.param(
             pod("w")
@@ -44,6 +44,19 @@ _NODES = cluster_of([node("n")], _PLACED).nodes
 )
 def test_limits(wanted: PodBuilder, overcommit: dict[str, Factor], fits: bool) -> None:
     assert Limits(overcommit=overcommit).feasible(wanted.build(), _NODES).tolist() == [fits]
+
+
+def test_a_limit_above_every_eligible_node_is_not_checked() -> None:
+    """20Gi fit on the large node only, which the pod may use or not."""
+    nodes = cluster_of([node("small"), node("large").memory("32Gi").taint("team")]).nodes
+    rule = Limits(overcommit={"memory": 1})
+    wanted = pod("w").limits(memory="20Gi")
+    assert rule.feasible(wanted.build(), nodes).tolist() == [True, True]
+    tolerating = wanted.toleration(key="team", operator="Exists")
+    assert rule.feasible(tolerating.build(), nodes).tolist() == [False, True]
+    too_small_otherwise = wanted.requests(cpu="3").toleration(key="team", operator="Exists")
+    tiny = cluster_of([node("small"), node("large").cpu("2").memory("32Gi").taint("team")]).nodes
+    assert rule.feasible(too_small_otherwise.build(), tiny).tolist() == [True, True]
 
 
 def test_nothing_is_checked_by_default() -> None:

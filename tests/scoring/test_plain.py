@@ -39,6 +39,7 @@ _ASKING = (
     pod("empty"),
     pod("large").requests(cpu="3", memory="12Gi").priority(1000),
     pod("memory").requests(memory="3Gi").limits(memory="4Gi").priority(-1),
+    pod("peak").requests(cpu="1").limits(memory="10Gi"),
     pod("gpu").requests({"example.com/gpu": "1"}, cpu="1"),
     pod("disk").requests(cpu="300m", memory="1Gi").annotation("tradewind.dev/disk-type", "ssd,nvme"),
     pod("network").requests(cpu="1").annotation("tradewind.dev/network-type", "fast"),
@@ -93,15 +94,12 @@ class World:
         self.cache.follow_troubles(shares)
 
     def places(self, nodes: Nodes) -> list[plain.Place]:
-        advertised = frozenset(
-            name for node in self.nodes.values() for name, amount in node.allocatable.items() if amount > 0
-        )
         return [
             plain.Place(
                 self.nodes[name],
                 self.offers[name],
                 [each for each in self.pods.values() if each.node_name == name],
-                advertised,
+                list(self.nodes.values()),
                 self.troubles.get(name, 0.0),
             )
             for name in nodes.names

@@ -142,7 +142,7 @@ def _problem(
     opened = opening(price, rent)
     opened[left] += price[left]  # and what its moves were made for is lost
     classes = pod_classes(groups, nodes, price, rent=rent)
-    others = other_accounts(groups)
+    others = other_accounts(groups, nodes)
     return Problem(
         node_names=tuple(nodes.names),
         free=np.vstack([nodes.free, *(rule.left(account, nodes) for account, rule in others.items())]),

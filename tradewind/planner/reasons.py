@@ -158,8 +158,8 @@ def _constraints(batch: Batch, state: State, index: int) -> Iterator[_Constraint
 
 def _resources(batch: Batch, state: State, index: int) -> Iterator[_Constraint]:
     nodes = batch.snapshot.nodes
-    others = list(other_accounts(batch.groups))
-    for account, (need, rule) in batch.groups[index].needs().items():
+    others = list(other_accounts(batch.groups, nodes))
+    for account, (need, rule) in batch.groups[index].needs(nodes).items():
         resource = account.resource
         row = nodes.resource_rows.get(resource)
         if account in others:

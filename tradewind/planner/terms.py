@@ -40,13 +40,13 @@ class Group:
         """All that holds for a pod of the class, kube-scheduler's own rules first."""
         return (*in_tree(self.policy.filters), Leaving(), *_ours(self.policy))
 
-    def needs(self) -> dict[Account, tuple[int, ResourceFilter]]:
+    def needs(self, nodes: Nodes) -> dict[Account, tuple[int, ResourceFilter]]:
         """What a pod of the class takes from each account, and the filter that keeps it."""
         return {
             account: (amount, rule)
             for rule in self.filters()
             if isinstance(rule, ResourceFilter)
-            for account, amount in rule.needs(self.pod).items()
+            for account, amount in rule.needs(self.pod, nodes).items()
         }
 
 
@@ -70,13 +70,13 @@ def _ours(policy: Policy) -> list[Filter]:
     return [rule for rule in policy.filters if rule.name not in _IN_TREE_NAMES]
 
 
-def other_accounts(groups: Sequence[Group]) -> dict[Account, ResourceFilter]:
+def other_accounts(groups: Sequence[Group], nodes: Nodes) -> dict[Account, ResourceFilter]:
     """Those beside the requests: one more row of the problem each, after those of the resources.
 
     A class takes only from accounts of its own policy. So a plan may let the limits of pods of other classes
     exceed one of them; the filter has the last word.
     """
-    needs = [each for group in groups for each in group.needs().items()]
+    needs = [each for group in groups for each in group.needs(nodes).items()]
     return {account: rule for account, (_, rule) in needs if account.overcommit}
 
 
@@ -89,7 +89,7 @@ def pod_classes(
 ) -> tuple[PodClass, ...]:
     """One for each group; those that differ only in what ties them to other pods share their columns."""
     shared: dict[Hashable, _Columns] = {}
-    others = list(other_accounts(groups))
+    others = list(other_accounts(groups, nodes))
     found = []
     for group in groups:
         key = _apart_from_ties(group)
@@ -148,7 +148,7 @@ def own_terms(pod: Pod) -> Hashable:
 
 
 def _columns(group: Group, nodes: Nodes, price: Floats, others: Sequence[Account], rent: Rent) -> _Columns:
-    needs = {account: amount for account, (amount, _) in group.needs().items()}
+    needs = {account: amount for account, (amount, _) in group.needs(nodes).items()}
     requests = _amounts(needs, nodes)
     share = _share(requests, nodes)
     taken = [needs.get(account, 0) for account in others]
