@@ -9,6 +9,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
 ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text()
+GUARANTEES = (ROOT / "docs" / "guarantees.md").read_text()
 INDEX = (ROOT / "docs" / "adr" / "README.md").read_text()
 
 
@@ -31,6 +32,15 @@ def test_architecture_has_the_rooms_that_are_enforced() -> None:
     assert [re.findall(r"`([\w.]+)`", row) for row in rows] == [
         re.split(r" [|:] ", layer) for layer in layers
     ]
+
+
+@pytest.mark.parametrize(
+    "promise", re.split(r"^## ", GUARANTEES, flags=re.MULTILINE)[1:], ids=lambda text: text.partition(".")[0]
+)
+def test_each_promise_names_tests_that_exist(promise: str) -> None:
+    named = re.findall(r"^- `([\w/]+\.py)::(\w+)`$", promise, re.MULTILINE)
+    assert named
+    assert [each for each in named if f"def {each[1]}(" not in (ROOT / each[0]).read_text()] == []
 
 
 def test_index_of_decisions_is_complete() -> None:
