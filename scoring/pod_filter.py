@@ -7,10 +7,11 @@ their places depend on each other: the filter describes that in `relate`, in ter
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar, Protocol
 
 from scoring.rules import Mask, all_nodes
-from scoring.topology import SpreadDomains
+from scoring.topology import PodTable, SpreadDomains
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Amounts, Cluster, Nodes
 from tradewind.cluster.table import Rows
@@ -23,6 +24,10 @@ class Waiting:
     pods: Sequence[Pod]  # one of each class
     counts: Sequence[int]  # how many each class has
     subject: frozenset[int]  # classes that the filter is in force for
+
+    @cached_property
+    def table(self) -> PodTable:
+        return PodTable(self.pods)
 
 
 class Relations(Protocol):

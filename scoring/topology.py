@@ -12,7 +12,7 @@ from tradewind.cluster.groups import PodGroup
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.selectors import matches
 from tradewind.cluster.snapshot import Amounts, Cluster
-from tradewind.cluster.table import NodeTable, Rows
+from tradewind.cluster.table import LabelTable, NodeTable, Rows, domains_of
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -44,13 +44,23 @@ def matching(cluster: Cluster, term: PodTerm) -> list[PodGroup]:
     ]
 
 
-def selected(cluster: Cluster, term: PodTerm, pods: Sequence[Pod]) -> frozenset[int]:
-    """Which of these pods, wherever they may go, the term speaks of."""
-    return frozenset(
-        index
-        for index, pod in enumerate(pods)
-        if term.matches(pod.namespace, pod.labels, cluster.namespace_labels(pod.namespace))
-    )
+class PodTable(LabelTable):
+    """Pods, wherever they may go, by their labels and namespaces: a term is read once for all of them."""
+
+    def __init__(self, pods: Sequence[Pod]) -> None:
+        super().__init__([pod.labels for pod in pods])
+        self._namespaces = domains_of(pod.namespace for pod in pods)
+
+    def selected(self, cluster: Cluster, term: PodTerm) -> frozenset[int]:
+        """Which of the pods the term speaks of."""
+        if term.selector is None:
+            return frozenset()
+        accepted = [
+            name in term.namespaces or matches(term.namespace_selector, cluster.namespace_labels(name))
+            for name in self._namespaces.values
+        ]
+        mask = self.satisfying(term.selector) & self._namespaces.to_nodes(accepted)
+        return frozenset(np.flatnonzero(mask).tolist())
 
 
 def term_keys(terms: Iterable[PodTerm]) -> set[str]:

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from scoring.pod_filter import PodFilter, Relations, Waiting
 from scoring.rules import InTree, Mask, all_nodes
-from scoring.topology import beside, matching, rows_with, selected, tally, term_keys, widened
+from scoring.topology import beside, matching, rows_with, tally, term_keys, widened
 from tradewind.cluster import lazy_numpy as np
 from tradewind.cluster.constraints import PodTerm
 from tradewind.cluster.groups import PodGroup
@@ -58,7 +58,7 @@ class PodAffinity(InTree, PodFilter):
                 [each.codes for each in domains],
                 [tally(cluster, list(placed), each.codes, len(each.values)) for each in domains],
                 followers=bearers,
-                targets=frozenset.intersection(*(selected(cluster, term, waiting.pods) for term in terms)),
+                targets=frozenset.intersection(*(waiting.table.selected(cluster, term) for term in terms)),
             )
 
     def label_keys(self, pods: Sequence[Pod], cluster: Cluster) -> Iterable[str]:  # noqa: ARG002  of the pods alone

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from scoring.pod_filter import PodFilter, Relations, Waiting
 from scoring.rules import InTree, Mask, all_nodes
-from scoring.topology import beside, matching, repelling, rows_with, selected, term_keys, widened
+from scoring.topology import beside, matching, repelling, rows_with, term_keys, widened
 from tradewind.cluster import lazy_numpy as np
 from tradewind.cluster.constraints import PodTerm
 from tradewind.cluster.groups import PodGroup
@@ -50,10 +50,13 @@ class PodAntiAffinity(InTree, PodFilter):
         for index in sorted(waiting.subject):
             for term in waiting.pods[index].anti_affinity:
                 bearers[widened(term)].add(index)  # who keeps away from more holds by either reading
+        # Terms that speak of the same pods are one relation, however each of them is written.
+        excluding = defaultdict[tuple[str, frozenset[int]], set[int]](set)
         for term, left in bearers.items():
-            right = selected(nodes.cluster, term, waiting.pods)
+            excluding[term.topology_key, waiting.table.selected(nodes.cluster, term)] |= left
+        for (key, right), left in excluding.items():
             if right:
-                relations.exclude(nodes.cluster.table.domains(term.topology_key).codes, left, right)
+                relations.exclude(nodes.cluster.table.domains(key).codes, left, right)
 
     def label_keys(self, pods: Sequence[Pod], cluster: Cluster) -> Iterable[str]:
         terms = {term for pod in pods for term in pod.anti_affinity}

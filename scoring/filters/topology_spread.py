@@ -6,9 +6,9 @@ from scoring.filters.node_affinity import accepted
 from scoring.filters.taints import tolerable
 from scoring.pod_filter import PodFilter, Relations, Waiting
 from scoring.rules import Mask, all_nodes
-from scoring.topology import SpreadDomains, present, tally
+from scoring.topology import PodTable, SpreadDomains, present, tally
 from tradewind.cluster import lazy_numpy as np
-from tradewind.cluster.constraints import Spread
+from tradewind.cluster.constraints import PodTerm, Spread
 from tradewind.cluster.groups import PodGroup
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.selectors import matches
@@ -45,8 +45,7 @@ class TopologySpread(PodFilter):
         for index in sorted(waiting.subject):
             pod = waiting.pods[index]
             for spread, each in spread_domains(pod.spreads, pod, nodes.cluster, comparisons=self.comparisons):
-                counted = (i for i, other in enumerate(waiting.pods) if _counts(spread, pod, other))
-                relations.spread(each, index, counted)
+                relations.spread(each, index, _counted(spread, pod, waiting.table, nodes.cluster))
 
     def label_keys(self, pods: Sequence[Pod], cluster: Cluster) -> Iterable[str]:  # noqa: ARG002  of the pods alone
         selectors = {spread.selector for pod in pods for spread in pod.spreads}
@@ -89,10 +88,12 @@ def _admitting(spread: Spread, pod: Pod, cluster: Cluster, *, comparisons: bool)
     return mask
 
 
-def _counts(spread: Spread, pod: Pod, other: Pod) -> bool:
+def _counted(spread: Spread, pod: Pod, pods: PodTable, cluster: Cluster) -> frozenset[int]:
     """An empty selector matches the pod itself and counts nobody else, as kube-scheduler has it."""
-    return bool(
-        spread.selector and other.namespace == pod.namespace and matches(spread.selector, other.labels)
+    if not spread.selector:
+        return frozenset()
+    return pods.selected(
+        cluster, PodTerm(spread.topology_key, spread.selector, frozenset({pod.namespace}), None)
     )
 
 

@@ -37,27 +37,62 @@ class Domains(NamedTuple, Generic[_Value]):
         return np.append(np.asarray(verdicts, np.bool_), otherwise).take(self.codes)  # -1 finds the last
 
 
-class NodeTable(Memoised):
-    def __init__(self, nodes: Sequence[Node] = ()) -> None:
-        self.nodes = tuple(nodes)
-        self.names = tuple(node.name for node in self.nodes)
-        self.row_of: Mapping[str, int] = {name: row for row, name in enumerate(self.names)}
+class LabelTable(Memoised):
+    """The labels of nodes, or of pods, as columns."""
+
+    def __init__(self, labels: Sequence[Mapping[str, str]]) -> None:
+        self._labels = labels
         self._domains: dict[str, Domains[str]] = {}
 
     def __len__(self) -> int:
-        return len(self.nodes)
+        return len(self._labels)
+
+    @cached_property
+    def keys(self) -> frozenset[str]:
+        """Of all labels."""
+        return frozenset[str]().union(*self._labels)
+
+    @cached_property
+    def _without_label(self) -> Domains[str]:
+        return domains_of([None] * len(self._labels))
 
     def domains(self, key: str) -> Domains[str]:
-        """By the value of this label."""
+        """By the value of this label. Those of a label that is nowhere are one: a pod may ask for any key."""
+        if key not in self.keys:
+            return self._without_label
         domains = self._domains.get(key)
         if domains is None:
-            domains = self._domains[key] = _domains(node.labels.get(key) for node in self.nodes)
+            domains = self._domains[key] = domains_of(labels.get(key) for labels in self._labels)
         return domains
+
+    def satisfying(self, requirements: Iterable[Requirement]) -> Mask:
+        """(N,) those whose labels meet them all; each distinct value is looked at once."""
+        mask = np.ones(len(self._labels), np.bool_)
+        for requirement in requirements:
+            domains = self.domains(requirement.key)
+            verdicts = _verdicts(requirement, domains.values)
+            mask &= domains.to_nodes(verdicts, otherwise=holds(requirement, None))
+        return mask
+
+
+def _verdicts(requirement: Requirement, values: Sequence[str]) -> list[bool]:
+    if requirement.operator in {"In", "NotIn"}:
+        wanted, there = frozenset(requirement.values or ()), requirement.operator == "In"
+        return [(value in wanted) is there for value in values]
+    return [holds(requirement, value) for value in values]
+
+
+class NodeTable(LabelTable):
+    def __init__(self, nodes: Sequence[Node] = ()) -> None:
+        super().__init__([node.labels for node in nodes])
+        self.nodes = tuple(nodes)
+        self.names = tuple(node.name for node in self.nodes)
+        self.row_of: Mapping[str, int] = {name: row for row, name in enumerate(self.names)}
 
     @cached_property
     def taints(self) -> Domains[tuple[Taint, ...]]:
         """By all the taints of a node; those of a pool have the same."""
-        return _domains(node.taints for node in self.nodes)
+        return domains_of(node.taints for node in self.nodes)
 
     @cached_property
     def unschedulable(self) -> Mask:
@@ -65,15 +100,6 @@ class NodeTable(Memoised):
         column = np.fromiter((node.unschedulable for node in self.nodes), np.bool_, len(self.nodes))
         column.setflags(write=False)
         return column
-
-    def satisfying(self, requirements: Iterable[Requirement]) -> Mask:
-        """(N,) nodes whose labels meet them all; each distinct value is looked at once."""
-        mask = np.ones(len(self.nodes), np.bool_)
-        for requirement in requirements:
-            domains = self.domains(requirement.key)
-            verdicts = [holds(requirement, value) for value in domains.values]
-            mask &= domains.to_nodes(verdicts, otherwise=holds(requirement, None))
-        return mask
 
     def rows_of_all(self, names: Sequence[str]) -> Rows:
         """(len(names),) the row of each, -1 for one that is not there."""
@@ -90,7 +116,7 @@ class NodeTable(Memoised):
         return np.array([row_of[name] for name in names if name in row_of], np.intp)
 
 
-def _domains(column: Iterable[_Value | None]) -> Domains[_Value]:
+def domains_of(column: Iterable[_Value | None]) -> Domains[_Value]:
     code_of: dict[_Value, int] = {}
     codes = np.array(
         [-1 if value is None else code_of.setdefault(value, len(code_of)) for value in column], np.intp
