@@ -106,12 +106,12 @@ def test_members_that_come_one_after_another_wait_for_the_last(
     assert len(bound(api, namespace, "late")) == 3
 
 
-def test_a_gang_that_was_held_too_long_stays_whole(
+def test_a_gang_without_room_is_ungated_at_once_and_stays_whole(
     api: Api, add_nodes: AddNodes, held: str, start_planner: StartPlanner
 ) -> None:
     """What was ungated without a plan is kube-scheduler's, which asks about each member alone."""
     add_nodes(objects.node("a", cpu="2100m"), objects.node("b", cpu="2100m"))
-    start_planner({"planner": {"holdSeconds": 3}})
+    start_planner({"planner": {"holdSeconds": 3600}})
     api.create_all(members(held, "ring", range(5)))
     outcomes.event(api, held, "ring-0", "Ungated")
     outcomes.unschedulable(api, held, "ring-0", containing="gang")

@@ -96,7 +96,7 @@ def test_permissions_are_enough(scene: Scene, add: Add) -> None:
     small = scene.pod("small")
     assert ANNOTATION in small["metadata"]["annotations"]
     assert small["status"]["nominatedNodeName"] == "host"
-    outcomes.event(scene.api, scene.namespace, "large", "Unplaced")
+    outcomes.event(scene.api, scene.namespace, "large", "Ungated")
     assert scene.lease()["spec"]["holderIdentity"] == first.pod
     first.stop()
     second = scene.start()

@@ -1,6 +1,7 @@
 """What is decided for the pods that wait, from a cache alone."""
 
 import time
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -150,14 +151,74 @@ def test_what_could_not_be_written_is_planned_again(world: World) -> None:
     assert placed(world.decide()).keys() == {"x"}
 
 
-def test_a_pod_without_a_place_stays_held_until_its_time_is_over(world: World) -> None:
-    world.add(held("huge", 9, seconds=1), held("x", 1))
+def names(pods: Iterable[Pod]) -> list[str]:
+    return sorted(each.name for each in pods)
+
+
+def staying(orders: Orders) -> list[str]:
+    return names(each for each, _ in orders.staying_held())
+
+
+def test_a_pod_that_no_node_can_take_is_ungated_at_once(world: World) -> None:
+    """An autoscaler does not see pods that are held."""
+    world.add(held("huge", 9), held("x", 1), waiting("free", 9))
     orders = world.decide()
     assert placed(orders).keys() == {"x"}
-    assert unplaced(world, orders) == ["huge"]
-    assert orders.ungate == []
-    world.add(held("huge", 9, seconds=31).label("changed", "true"))
-    assert [each.name for each in world.decide(news=False).ungate] == ["huge"]
+    assert unplaced(world, orders) == ["free", "huge"]
+    assert names(orders.ungate) == names(orders.nodeless) == ["huge"]
+    assert staying(orders) == []
+
+
+def test_a_pod_stays_held_while_only_pods_that_are_not_bound_are_in_its_way(world: World) -> None:
+    """Two nodes of 2 cores for three pods of more than 1: once two are bound, no node can take the third."""
+    world.add(*rivals())
+    orders = world.decide()
+    left = staying(orders)
+    assert (len(left), orders.ungate) == (1, [])
+    first, *others = orders.placed()
+    world.add(waiting(first.pod.name, 2).on(first.plan.node))
+    assert world.decide(news=False).ungate == []
+    world.add(*(waiting(order.pod.name, 2).on(order.plan.node) for order in others))
+    orders = world.decide(news=False)
+    assert names(orders.ungate) == names(orders.nodeless) == left
+    assert staying(orders) == []
+
+
+def member(name: str, cpu: int, *, needed: int, seconds: float = 0) -> PodBuilder:
+    annotated = held(name, cpu, seconds=seconds).annotation("tradewind.dev/gang", "g")
+    return annotated.annotation("tradewind.dev/gang-min", str(needed))
+
+
+def test_a_gang_without_room_for_all_of_it_is_ungated_whole(world: World) -> None:
+    """5 members of 1 core on two nodes of 2: each alone has a node, and so have four of them."""
+    world.add(*(member(f"g-{number}", 1, needed=5) for number in range(4)))
+    orders = world.decide()
+    assert (orders.ungate, staying(orders)) == ([], ["g-0", "g-1", "g-2", "g-3"]), "one is yet to come"
+    world.add(member("g-4", 1, needed=5))
+    orders = world.decide()
+    assert names(orders.ungate) == names(orders.nodeless) == [f"g-{number}" for number in range(5)]
+
+
+def test_a_pod_without_a_place_stays_held_until_its_time_is_over(world: World) -> None:
+    world.add(member("first", 1, needed=2, seconds=1))
+    orders = world.decide()
+    assert (orders.ungate, staying(orders)) == ([], ["first"])
+    world.add(member("first", 1, needed=2, seconds=31))
+    late = world.decide(news=False)
+    assert names(late.ungate) == names(late.overdue) == ["first"]
+    assert late.nodeless == []
+
+
+def test_an_alternative_to_a_pod_that_has_a_place_stays_held(world: World) -> None:
+    """An autoscaler would add a node for it in vain."""
+    world.add(*(held(name).annotation("tradewind.dev/xor", "either") for name in ("x", "y")))
+    orders = world.decide()
+    left = staying(orders)
+    assert (len(left), orders.ungate) == (1, [])
+    (order,) = orders.placed()
+    world.add(waiting(order.pod.name).annotation("tradewind.dev/xor", "either").on(order.plan.node))
+    orders = world.decide(news=False)
+    assert (staying(orders), orders.ungate) == (left, [])
 
 
 def test_a_pod_that_nobody_holds_is_never_let_go(world: World) -> None:
@@ -168,7 +229,7 @@ def test_a_pod_that_nobody_holds_is_never_let_go(world: World) -> None:
 
 
 def test_nothing_is_planned_twice_without_news(world: World) -> None:
-    world.add(held("huge", 9))
+    world.add(waiting("huge", 9))
     assert unplaced(world, world.decide()) == ["huge"]
     again = world.decide(news=False)
     assert (placed(again), again.ungate) == ({}, [])
@@ -211,21 +272,21 @@ def test_a_held_pod_that_a_pool_could_grow_for_is_let_go_at_once(tmp_path: Path)
     orders = world.decide()
     assert placed(orders).keys() == {"fits"}
     assert {(each.name, name) for each, name in orders.on_pools} == {("large", "big"), ("old", "big")}
-    assert sorted(each.name for each in orders.ungate) == ["large", "old"]
+    assert names(orders.ungate) == ["large", "larger", "old"]
+    assert names(orders.nodeless) == ["larger"]
     assert unplaced(world, orders) == ["free", "large", "larger", "old"]
     assert orders.overdue == []
 
 
-def test_a_pod_that_kube_scheduler_can_make_room_for_is_not_held(world: World) -> None:
-    gang = held("member", 2).priority(9).annotation("tradewind.dev/gang", "g")
+def test_while_all_nodes_are_full_nobody_is_held(world: World) -> None:
+    """Neither who may preempt others nor who may not."""
     never = held("never", 2).priority(9).field("spec", "preemptionPolicy", value="Never")
-    world.add(*(waiting(f"on-{name}", 2).on(name) for name in ("a", "b")), held("equal", 2), gang, never)
-    refused = held("refused", 2).priority(9).annotation("tradewind.dev/beside", "nobody")
+    world.add(*(waiting(f"on-{name}", 2).on(name) for name in ("a", "b")), held("equal", 2), never)
+    refused = held("refused", 2).annotation("tradewind.dev/beside", "nobody")
     world.add(held("critical", 2).priority(9), held("large", 3).priority(9), refused)
     orders = world.decide()
-    assert [pod.name for pod in orders.preempting] == ["critical"]
-    assert [pod.name for pod in orders.ungate] == ["critical"]
-    assert unplaced(world, orders) == ["critical", "equal", "large", "member", "never", "refused"]
+    assert names(orders.ungate) == ["critical", "equal", "large", "never", "refused"]
+    assert unplaced(world, orders) == names(orders.ungate)
 
 
 class Idle(Worker):
@@ -276,6 +337,17 @@ def test_a_pod_that_no_node_takes_is_no_reason_to_ask_the_solvers(world: World, 
     orders = world.decide()
     assert idle.asked == before, "what they were asked in vain is skipped this time"
     assert [str(each) for each, _ in orders.unplaced.values()] == ["default/huge"]
+
+
+def test_pods_that_no_node_can_take_do_not_wait_for_the_solvers(world: World, idle: Idle) -> None:
+    asked_by: dict[str, int] = {}
+    world.add(held("huge", 9), *rivals())
+    orders = world.planning.decide(
+        news=True, release=lambda early: asked_by.update(dict.fromkeys(names(early.ungate), idle.asked))
+    )
+    assert asked_by == {"huge": 0}
+    assert idle.asked > 0
+    assert len(staying(orders)) == 1
 
 
 @pytest.fixture

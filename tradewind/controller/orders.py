@@ -1,6 +1,6 @@
 """What a round of planning is made for, and what comes of it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -10,11 +10,9 @@ from tradewind.cluster.cache import WorkCounter
 from tradewind.cluster.hints import NODE
 from tradewind.cluster.objects import Pod
 from tradewind.planner import nominations, selection
-from tradewind.planner.batch import PolicyOf
 from tradewind.planner.moves.drain import InFlight
 from tradewind.planner.plan_annotation import PlanAnnotation
 from tradewind.planner.planner import PlanResult
-from tradewind.planner.preemption import preempting
 from tradewind.planner.settings import PlannerSettings
 
 
@@ -31,13 +29,18 @@ class Orders:
     waves: Sequence[Sequence[Order]] = ()  # one is bound before the next is written
     ungate: Sequence[Pod] = ()  # no longer held, for whatever reason
     overdue: Sequence[Pod] = ()  # of these, because they were held for too long
-    preempting: Sequence[Pod] = ()  # of these, because kube-scheduler may make room for them
+    nodeless: Sequence[Pod] = ()  # of these, because no node can take them now
     on_pools: Sequence[tuple[Pod, str]] = ()  # with the pool that would have to grow for it
     unplaced: Mapping[str, tuple[Pod, str]] = field(default_factory=dict)  # by UID, with the reason
     more: bool = False  # pods that found no room in the batch
 
     def placed(self) -> list[Order]:
         return [*self.diverted, *(order for wave in self.waves for order in wave)]
+
+    def staying_held(self) -> list[tuple[Pod, str]]:
+        """Pods without a place that are not ungated, with the reason."""
+        ungated = {pod.uid for pod in self.ungate}
+        return [each for uid, each in self.unplaced.items() if each[0].gates and uid not in ungated]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,9 +57,10 @@ class Round:
     more: bool  # pods wait that found no room in the batch
     hurried: bool  # plans are made faster than they are written, or the solvers are still being loaded
     flying: Mapping[str, str] = field(default_factory=dict)  # of the chosen: UID to the node on the pod
+    release: Callable[[Orders], None] = lambda _: None  # takes orders that need not wait for the plan
 
 
-def orders_of(result: PlanResult, this: Round, policy_of: PolicyOf) -> Orders:
+def orders_of(result: PlanResult, this: Round, nodeless_of: Callable[[Sequence[Pod]], list[Pod]]) -> Orders:
     pod_of = {pod.uid: pod for pod in this.chosen}
     waves: dict[int, list[Order]] = {}
     diverted: list[Order] = []
@@ -75,13 +79,13 @@ def orders_of(result: PlanResult, this: Round, policy_of: PolicyOf) -> Orders:
     left = [pod for pod, _ in unplaced.values() if str(pod) not in result.pools]
     late = overdue(left, this.waited, this.settings)
     let_go = {pod.uid for pod in late}
-    early = preempting([pod for pod in left if pod.gates and pod.uid not in let_go], result.batch, policy_of)
+    nodeless = nodeless_of([pod for pod in left if pod.uid not in let_go])
     return Orders(
         diverted=diverted,
         waves=[waves[number] for number in sorted(waves)],
-        ungate=[*late, *early, *(pod for pod, _ in on_pools)],
+        ungate=[*late, *nodeless, *(pod for pod, _ in on_pools)],
         overdue=late,
-        preempting=early,
+        nodeless=nodeless,
         on_pools=on_pools,
         unplaced=unplaced,
         more=this.more,

@@ -40,7 +40,7 @@ class PlanEvents:
         self._recent: TTLCache[tuple[str, str], str] = TTLCache(_MAX_RECENT, ttl=_RECENT_SECONDS)
 
     async def unplaced(self, reasons: Iterable[tuple[Pod, str]]) -> None:
-        """Pods without a place in the plan, each with what keeps it from one."""
+        """Held pods without a place in the plan, each with what keeps it from one."""
         await self._write_all(
             Event(_reference(pod), "Warning", "Unplaced", f"No place: {reason}") for pod, reason in reasons
         )
@@ -57,9 +57,9 @@ class PlanEvents:
         text = f"Ungated without a plan: held for {held_seconds:.0f} s, and no place was found"
         await self._write_all(Event(_reference(pod), "Normal", "Ungated", text) for pod in pods)
 
-    async def preempting(self, pods: Iterable[Pod]) -> None:
-        """Pods that the plan has no place for, and kube-scheduler may have."""
-        text = "Ungated without a plan: kube-scheduler may make room for it by preemption"
+    async def nodeless(self, pods: Iterable[Pod]) -> None:
+        """Pods that no node can take now."""
+        text = "Ungated without a plan: no node can take it now"
         await self._write_all(Event(_reference(pod), "Normal", "Ungated", text) for pod in pods)
 
     async def gang_broken(self, losses: Iterable[Loss]) -> None:

@@ -6,7 +6,7 @@ stopped. Only what is being written at this moment is remembered here.
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from tradewind.controller.replanning import TOGETHER, Replanning, Solved
 from tradewind.planner import gate, selection
 from tradewind.planner.journal import Journal, note
 from tradewind.planner.moves.drain import InFlight
+from tradewind.planner.nodeless import nodeless
 from tradewind.planner.planner import plan
 from tradewind.planner.settings import PlannerSettings, PoolTemplate
 from tradewind.planner.worker import Worker
@@ -77,8 +78,11 @@ class Planning:
         self._patience = Backoff()  # with pods that are without a place
         self._batched: dict[str, float] = {}  # UID to when the pod was last in a batch
 
-    def decide(self, *, news: bool) -> Orders:
-        """Without news, only pods whose plan has run out or that were held for too long are looked at."""
+    def decide(self, *, news: bool, release: Callable[[Orders], None] = lambda _: None) -> Orders:
+        """Without news, only pods whose plan has run out or that should be held no longer are looked at.
+
+        `release` takes orders for pods that no plan can place, before the others are planned.
+        """
         settings, now, seen = self._settings.planner, self._clock(), self._cache.work()
         unbound = self._cache.waiting()
         held = [pod for pod in unbound if gate.held(pod)]
@@ -92,7 +96,9 @@ class Planning:
         waiting = [pod for pod in waiting if self._ready(pod) or waited[pod.uid] > _READY_SECONDS]
         if not (news or any(pod.uid not in self._unplaced for pod in waiting)):
             late = overdue(waiting, waited, settings)
-            return Orders(ungate=late, overdue=late, unplaced=self._unplaced)
+            ended = {pod.uid for pod in late}
+            left = self._nodeless(pod for pod in waiting if pod.uid not in ended)
+            return Orders(ungate=[*late, *left], overdue=late, nodeless=left, unplaced=self._unplaced)
         moves = self._moves(unbound)
         chosen = [pinned(pod, moves) for pod in self._choose(waiting, waited, settings, now)]
         if not chosen:
@@ -110,6 +116,7 @@ class Planning:
                 more=len(chosen) < len(waiting),
                 hurried=self._loading
                 or (self.behind and len(chosen) < _WORTH_SOLVING * settings.solve_seconds),
+                release=release,
             )
         )
 
@@ -150,7 +157,7 @@ class Planning:
         started, newcomers = time.monotonic(), len(this.chosen)
         try:
             this, result, moving = self._replanning.best(this)
-            orders = orders_of(result, this, self._settings.policy_of)
+            orders = orders_of(result, this, self._nodeless)
             self.promises.make(orders.diverted, claimed=True)
             self.promises.make(order for wave in orders.waves for order in wave)
         finally:
@@ -198,6 +205,7 @@ class Planning:
             idle=_IDLE_SECONDS,
             enough=Newcomers(self._cache, this.seen, _WAIT_SECONDS_A_POD * len(chosen)).waited,
             short=short,
+            impossible=lambda pods: self._release(pods, this),
             skip_solver_if_complete=this.hurried or self._backoff.skips(),
             favour=selection.favour(chosen, this.waited, settings.hold_seconds, settings.tenant_share),
             expires_at=float(round(this.now + settings.plan_seconds)),
@@ -207,3 +215,13 @@ class Planning:
             engine=settings.engine,
         )
         return Solved(this, result, len(moving))
+
+    def _release(self, pods: Sequence[Pod], this: Round) -> None:
+        found = self._nodeless(pods)
+        if found:
+            this.release(Orders(ungate=found, nodeless=found))
+
+    def _nodeless(self, pods: Iterable[Pod]) -> list[Pod]:
+        """Those that are held by now, and pinned to no node."""
+        newest = self._cache.pods(pod.uid for pod in pods)
+        return nodeless(filter(gate.held, newest), self._cache.snapshot(), self._settings.policy_of)

@@ -6,7 +6,7 @@ import gc
 import logging
 import math
 import time
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -350,7 +350,12 @@ class PlannerService:
         """Whether pods are left for another round right away."""
         if not self._leader.leading or not self._parts.cache.waiting():
             return False
-        orders = await asyncio.to_thread(self._decide, news=news)
+        loop = asyncio.get_running_loop()
+
+        def release(orders: Orders) -> None:
+            loop.call_soon_threadsafe(self._carry, orders, writer, events)
+
+        orders = await asyncio.to_thread(self._decide, release, news=news)
         self._carry(orders, writer, events)
         return orders.more
 
@@ -359,9 +364,9 @@ class PlannerService:
         self._under_way.add(task)
         task.add_done_callback(self._under_way.discard)
 
-    def _decide(self, *, news: bool) -> Orders:
+    def _decide(self, release: Callable[[Orders], None], *, news: bool) -> Orders:
         started = time.thread_time()
-        orders = self._planning.decide(news=news)
+        orders = self._planning.decide(news=news, release=release)
         self._took = time.thread_time() - started
         return orders
 
@@ -413,10 +418,10 @@ class PlannerService:
         return all(seen.get(order.pod.uid) in {"", order.plan.node} for order in orders.diverted)
 
     async def _write_events(self, orders: Orders, events: PlanEvents) -> None:
-        await events.unplaced(orders.unplaced.values())
+        await events.unplaced(orders.staying_held())
         await events.planned_on_pool(orders.on_pools)
         await events.ungated(orders.overdue, self._parts.settings.planner.hold_seconds)
-        await events.preempting(orders.preempting)
+        await events.nodeless(orders.nodeless)
 
     async def _bound(self, uids: frozenset[str], seconds: float) -> frozenset[str]:
         """The UIDs still unbound after so long. Not in a thread: each plan under way would block one."""

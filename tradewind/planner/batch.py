@@ -166,7 +166,7 @@ def _groups(
     """In two steps: pods equal in everything first, as that is quick; then without labels nobody asks for."""
     equal: dict[tuple[Hashable, int], list[Pod]] = defaultdict(list)
     for pod in pods:
-        equal[_everything(pod), favour.get(pod.uid, 0)].append(pod)
+        equal[equality_key(pod), favour.get(pod.uid, 0)].append(pod)
     heads = [members[0] for members in equal.values()]
     policies = [policy_of(pod) for pod in heads]
     names = _Names(pods, heads, wanted)
@@ -235,7 +235,7 @@ def _looks(heads: Sequence[Pod], policies: Sequence[Policy], snapshot: Snapshot)
     return _Looks(frozenset(label_keys), frozenset(counted))
 
 
-def _everything(pod: Pod) -> Hashable:
+def equality_key(pod: Pod) -> Hashable:
     return (
         pod.namespace,
         tuple(pod.labels.items()),

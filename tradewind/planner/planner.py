@@ -48,6 +48,7 @@ def plan(
     idle: float = math.inf,
     enough: Callable[[], bool] = lambda: False,
     short: Callable[[], None] = lambda: None,
+    impossible: Callable[[Sequence[Pod]], None] = lambda _: None,
     skip_solver_if_complete: bool = False,
     favour: Mapping[str, int] | None = None,
     expires_at: float = math.inf,
@@ -61,7 +62,7 @@ def plan(
     `patience` is for so many seconds more while a pod is without a place, `idle` and `enough` as
     `Worker.solve` says; with `skip_solver_if_complete` the worker is asked only if there is such a pod. A pod
     that no plan can place counts for none of these. `short` is called before the worker is asked, if the
-    greedy placement leaves any pod out.
+    greedy placement leaves any pod out, and `impossible` with those that no plan can place.
     `favour` as `selection` says, by UID. `pools` are planned on for the pods that found no place, in as many
     seconds again. `rent` is what room costs, `emptied` are nodes that pods are being moved off.
     `engine` betters the greedy placement.
@@ -74,15 +75,16 @@ def plan(
         problem, baseline = _floor(batch)
     if not _is_complete(batch.problem, baseline):
         short()
+        impossible(_impossible(batch, problem))
     if _is_complete(problem, baseline) and skip_solver_if_complete:
         worker = None
-    (assignment, found_by, impossible), failure = _solved(
+    (assignment, found_by, is_full), failure = _solved(
         problem, baseline, worker, seconds, patience, idle=idle, enough=enough, engine=engine
     )
     order = filled_order(batch.problem, assignment)
     best = found_by == "exact" and assignment_of(order) == assignment
     searched = Proof.OPEN if worker is not None else Proof.NONE
-    proof = Proof.BEST if best else Proof.FULL if impossible else searched
+    proof = Proof.BEST if best else Proof.FULL if is_full else searched
     assignment = assignment_of(order)
     unplaced = {**batch.refused, **reasons(batch, assignment, proof)}
     grown = growth(
@@ -126,6 +128,11 @@ def _solved(
     return worker.solve(
         problem, baseline, seconds, patience=patience, idle=idle, enough=enough, engine=engine
     )
+
+
+def _impossible(batch: Batch, problem: Problem) -> list[Pod]:
+    groups = zip(batch.groups, problem.classes, strict=True)
+    return [pod for group, each in groups if not each.count for pod in group.pods]
 
 
 def _left(batch: Batch, assignment: Assignment) -> list[Pod]:
