@@ -22,7 +22,7 @@ def test_the_configuration_is_accepted_and_shows_the_defaults() -> None:
     market = config.parse(shown("yaml")).market
     plain = config.parse(
         "apiVersion: tradewind.dev/v1alpha1\nkind: TradewindConfiguration\n"
-        "market: {prometheus: {url: 'http://prometheus.monitoring:9090'}}"
+        "market: {prometheus: {url: 'https://prometheus.monitoring:9090'}}"
     ).market
     assert market.model_copy(update={"table": None, "discounts": (), "prometheus": None}) == plain.model_copy(
         update={"prometheus": None}

@@ -14,6 +14,7 @@ from urllib.parse import parse_qs
 import pytest
 
 from tradewind.errors import PriceSourceError
+from tradewind.market import prometheus
 from tradewind.market.pools import Pool
 from tradewind.market.prometheus import Prometheus
 from tradewind.market.settings import KARPENTER_OFFERINGS, PrometheusSettings
@@ -157,6 +158,65 @@ def test_the_token_is_read_anew_for_each_question(server: Server, tmp_path: Path
     client.ask()
     client.close()
     assert [authorization for _, authorization in server.seen] == ["Bearer one", "Bearer two"]
+
+
+@pytest.mark.parametrize(
+    ("url", "sent"),
+    [
+        ("http://prometheus.monitoring:9090", False),
+        ("http://127.0.0.1.example.com", False),
+        ("http://127.0.0.1@example.com", False),
+        ("https://prometheus.monitoring:9090", True),
+        ("http://localhost:9090", True),
+        ("http://[::1]:9090", True),
+    ],
+)
+def test_a_token_needs_https_or_loopback(url: str, *, sent: bool) -> None:
+    with contextlib.nullcontext() if sent else pytest.raises(ValueError, match="needs an https:// url"):
+        PrometheusSettings(url=url, bearer_token_file=Path("token"))
+    PrometheusSettings(url=url)
+
+
+@pytest.mark.parametrize(
+    ("path", "in_pod", "message"),
+    [
+        ("mounted/token", True, None),
+        ("mounted/data/token", True, None),
+        ("account/serviceaccount/token", False, "own service account"),
+        ("account/serviceaccount/token", True, "own service account"),
+        ("mounted/link", True, "own service account"),
+        ("mounted/../other", True, "is not in"),
+        ("other", True, "is not in"),
+        ("other", False, None),
+    ],
+)
+def test_only_mounted_tokens_are_sent(
+    path: str,
+    message: str | None,
+    server: Server,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    in_pod: bool,
+) -> None:
+    for name in ("mounted/data/token", "account/serviceaccount/token", "other"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("secret")
+    (tmp_path / "mounted/token").symlink_to("data/token")  # as Secrets are mounted
+    (tmp_path / "mounted/link").symlink_to(tmp_path / "account/serviceaccount/token")
+    monkeypatch.setattr(prometheus, "_MOUNTED", tmp_path / "mounted")
+    monkeypatch.setattr(prometheus, "_ACCOUNTS", tmp_path / "account")
+    if in_pod:
+        monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+    else:
+        monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    _, errors = ask(server, median_price=None, bearer_token_file=tmp_path / path)
+    if message is None:
+        assert not errors
+        assert [sent for _, sent in server.seen] == ["Bearer secret"]
+    else:
+        assert message in errors[0]
+        assert not server.seen
 
 
 @pytest.mark.parametrize(

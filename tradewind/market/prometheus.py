@@ -1,8 +1,10 @@
 """Prices and rates of nodes from a Prometheus server, by queries of the user's choice."""
 
 import math
+import os
 import time
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
@@ -18,6 +20,8 @@ _MAX_BYTES = 64 * 2**20
 _CHUNK_BYTES = 2**16
 _MAX_SHOWN = 200  # characters of what a server says about a failure
 _OK = 200
+_ACCOUNTS = Path("/var/run/secrets/kubernetes.io")  # the token of the pod's service account
+_MOUNTED = Path("/etc/tradewind-prometheus")  # by the component `market`
 
 
 class _Series(msgspec.Struct):
@@ -129,7 +133,7 @@ class Prometheus:
         """Read each time: tokens of service accounts are replaced while we run."""
         if self._settings.bearer_token_file is None:
             return {}
-        token = self._settings.bearer_token_file.read_text(encoding="ascii").strip()
+        token = _checked(self._settings.bearer_token_file).read_text(encoding="ascii").strip()
         return {"Authorization": f"Bearer {token}"}
 
     def _by_node(self, vector: _Vector) -> Mapping[str, float]:
@@ -160,6 +164,19 @@ def _number(text: str) -> float:
         return float(text)
     except ValueError:
         return math.nan
+
+
+def _checked(token: Path) -> Path:
+    """Raise PriceSourceError for a file that may not be sent.
+
+    The configuration names both the file and the server: its editors could have any file of the pod sent.
+    """
+    path = token.resolve()
+    if path.is_relative_to(_ACCOUNTS.resolve()):
+        raise PriceSourceError(f"bearerTokenFile: {token} is of Tradewind's own service account; not sent")
+    if "KUBERNETES_SERVICE_HOST" in os.environ and not path.is_relative_to(_MOUNTED.resolve()):
+        raise PriceSourceError(f"bearerTokenFile: {token} is not in {_MOUNTED}; not sent")
+    return path
 
 
 def _tls(settings: PrometheusSettings) -> dict[str, Any]:

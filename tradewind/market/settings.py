@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
@@ -19,6 +20,7 @@ SPOT_INTERRUPTION_RATE = 0.05
 # On-demand nodes fail and are retired too. Small beside any spot node, yet never "safe".
 ON_DEMAND_INTERRUPTION_RATE = 0.001
 _WEEK_HOURS = 168.0
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 # What Karpenter would pay for a node of an instance type, in a zone, on some terms.
 KARPENTER_OFFERINGS = "karpenter_cloudprovider_instance_type_offering_price_estimate"
 
@@ -75,6 +77,9 @@ class PrometheusSettings(_Settings):
     def _goes_together(self) -> "PrometheusSettings":
         if (self.cert_file is None) != (self.key_file is None):
             raise ValueError("certFile and keyFile go together")
+        address = urlsplit(self.url)
+        if self.bearer_token_file and address.scheme != "https" and address.hostname not in LOOPBACK:
+            raise ValueError("bearerTokenFile needs an https:// url: http:// would show the token to others")
         return self
 
 
