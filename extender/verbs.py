@@ -249,7 +249,7 @@ class FilterVerb(_NodeVerb):
         if hints.CONFLICTS not in pod.annotations:
             return []
         patterns = hints.readable(pod).conflicts
-        return [each for each in self._assumed.expected(view.snapshot, pod) if hints.named(patterns, each)]
+        return [each for each in self._assumed.expected(view.snapshot, pod) if hints.is_named(patterns, each)]
 
     def _send(
         self, request: Request, view: View, judged: _Judgement, left_out: dict[str, str]

@@ -1,3 +1,4 @@
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
@@ -10,8 +11,6 @@ from tradewind.cluster.objects import Pod
 from tradewind.cluster.roster import Roster
 from tradewind.cluster.snapshot import Nodes
 
-_WILD = frozenset("*?[")
-
 
 @dataclass(frozen=True)
 class Conflicts(Hint, PodFilter):
@@ -23,10 +22,9 @@ class Conflicts(Hint, PodFilter):
 
     def feasible(self, pod: Pod, nodes: Nodes) -> Mask:
         roster = nodes.cluster.roster
-        names = {each.node_name for each in _against(pod, roster)} if roster.reaching else set[str]()
+        names = {each.node_name for each in roster.hostile(pod) if each.node_name and each.uid != pod.uid}
         if hints.CONFLICTS in pod.annotations:
-            patterns = hints.readable(pod).conflicts
-            names |= {each.node_name for each in _matching(patterns, roster) if each.uid != pod.uid}
+            names |= {each.node_name for each in _matching(pod, roster) if each.uid != pod.uid}
         if not names:
             return all_nodes(len(nodes))
         mask = np.ones(len(nodes.cluster.table), np.bool_)
@@ -39,38 +37,38 @@ class Conflicts(Hint, PodFilter):
 
     def relate(self, waiting: Waiting, nodes: Nodes, relations: Relations) -> None:
         codes = np.arange(len(nodes.cluster.table))
-        wanted = {index: hints.readable(waiting.pods[index]).conflicts for index in sorted(waiting.subject)}
-        for patterns in sorted(set(wanted.values()) - {()}):
-            right = [i for i, pod in enumerate(waiting.pods) if hints.named(patterns, pod)]
+        asking: dict[frozenset[str], list[int]] = defaultdict(list)
+        for index in sorted(waiting.subject):
+            asking[hints.readable(waiting.pods[index]).conflicts].append(index)
+        asking.pop(hints.NONE.conflicts, None)
+        used = frozenset[str]().union(*asking)
+        named: dict[str, list[int]] = defaultdict(list)  # classes by the patterns that are for them
+        for index, pod in enumerate(waiting.pods if used else ()):
+            for pattern in used.intersection(hints.patterns_of(pod)):
+                named[pattern].append(index)
+        for patterns, left in sorted(asking.items(), key=lambda each: each[1]):
+            right = {index for pattern in patterns for index in named.get(pattern, ())}
             if right:
-                relations.exclude(codes, (i for i, own in wanted.items() if own == patterns), right)
+                relations.exclude(codes, left, sorted(right))
 
 
 def concerns(pod: Pod, roster: Roster) -> bool:
     """Whether a pod that is there or waits has a conflict with the pod, by either's hint."""
-    if hints.CONFLICTS in pod.annotations:
-        return True
-    return bool(roster.reaching) and any(
-        hints.named(hints.readable(other).conflicts, pod) for other in roster.hostile()
-    )
+    return hints.CONFLICTS in pod.annotations or any(True for _ in roster.hostile(pod))
 
 
-def _against(pod: Pod, roster: Roster) -> Iterator[Pod]:
-    for other in roster.hostile():
-        if other.node_name and other.uid != pod.uid and hints.named(hints.readable(other).conflicts, pod):
-            yield other
-
-
-def _matching(patterns: tuple[str, ...], roster: Roster) -> Iterator[Pod]:
-    """Pods on nodes; a name without wildcards is looked up, a namespace without them is looked through."""
+def _matching(pod: Pod, roster: Roster) -> Iterator[Pod]:
+    """Pods on nodes; names are looked up, for others the pods of the namespace are looked through once."""
+    patterns = hints.readable(pod).conflicts
     for pattern in patterns:
-        namespace = pattern.partition("/")[0]
-        if _WILD.isdisjoint(pattern):
-            found = roster.find(pattern)
-            if found is not None:
-                yield found
-            continue
-        spaces = roster.named.keys() if not _WILD.isdisjoint(namespace) else (namespace,)
-        for space in spaces:
-            pods = roster.named.find(space)
-            yield from (each for each in (pods or {}).values() if hints.named((pattern,), each))
+        found = roster.find(pattern)
+        if found is not None:
+            yield found
+    begins = tuple(
+        pattern.partition("/")[2].removesuffix(hints.WILD)
+        for pattern in patterns
+        if pattern.endswith(hints.WILD)
+    )
+    if begins:
+        pods = roster.named.find(pod.namespace)
+        yield from (each for name, each in (pods or {}).items() if name.startswith(begins))

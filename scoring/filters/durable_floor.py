@@ -7,7 +7,7 @@ from scoring.eligible import can_satisfy
 from scoring.filters.node_affinity import names_one_node
 from scoring.pod_filter import PodFilter, Relations, Waiting
 from scoring.rules import Mask, all_nodes
-from tradewind.cluster.names import ANNOTATION_PREFIX
+from tradewind.cluster.names import ANNOTATION_PREFIX, MAX_PODS
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Nodes
 
@@ -98,7 +98,7 @@ class DurableFloor(PodFilter):
         own = pod.annotations
         strict = {"true": True, "false": False}.get(own.get(STRICT, "").lower(), self.strict)
         return _Required(
-            int(number(own.get(MIN), self.min, math.inf)), number(own.get(SHARE), self.share, 1), strict
+            int(number(own.get(MIN), self.min, MAX_PODS)), number(own.get(SHARE), self.share, 1), strict
         )
 
 

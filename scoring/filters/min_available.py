@@ -1,4 +1,3 @@
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
@@ -8,7 +7,7 @@ from scoring.filters.durable_floor import movable, number, reaching_durable
 from scoring.pod_filter import PodFilter, Relations, Waiting
 from scoring.rules import Mask, all_nodes
 from tradewind.cluster import lazy_numpy as np
-from tradewind.cluster.names import ANNOTATION_PREFIX
+from tradewind.cluster.names import ANNOTATION_PREFIX, MAX_PODS
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Floats, Nodes, Supply, frozen
 from tradewind.cluster.table import NodeTable, Rows
@@ -127,7 +126,7 @@ class MinAvailable(PodFilter):
         if not (own or self.replicas) or not movable(pod):
             return _NOTHING
         return Asked(
-            int(number(own.get(REPLICAS), self.replicas, math.inf)),
+            int(number(own.get(REPLICAS), self.replicas, MAX_PODS)),
             number(own.get(PROBABILITY), self.probability, 1 - _ROUNDING),
         )
 

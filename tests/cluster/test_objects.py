@@ -29,11 +29,11 @@ def test_a_node() -> None:
 
 
 def test_a_pod() -> None:
-    built = pod("web").namespace("shop").label("app", "web").annotation("tradewind.dev/class", "x")
+    built = pod("web").namespace("shop").label("app", "web").annotation("tradewind.dev/workload-class", "x")
     read = built.annotation("other.io/note", "long text").on("a").priority(7).uid("u-1").build()
     assert (read.namespace, read.name, read.uid, str(read)) == ("shop", "web", "u-1", "shop/web")
     assert read.labels == {"app": "web"}
-    assert read.annotations == {"tradewind.dev/class": "x"}
+    assert read.annotations == {"tradewind.dev/workload-class": "x"}
     assert (read.node_name, read.priority, read.finished) == ("a", 7, False)
 
 
@@ -132,9 +132,9 @@ def test_pods_of_one_workload_share_what_they_have_alike() -> None:
 
 
 def test_names_and_labels_in_any_script() -> None:
-    read = pod("a").label("größe", "大").annotation("tradewind.dev/é", "🐳").build()
+    read = pod("a").label("größe", "大").annotation("tradewind.dev/node", "🐳").build()
     assert read.labels == {"größe": "大"}
-    assert read.annotations == {"tradewind.dev/é": "🐳"}
+    assert read.annotations == {"tradewind.dev/node": "🐳"}
 
 
 def test_a_pod_without_uid_and_namespace_is_still_one_of_its_kind() -> None:

@@ -97,7 +97,7 @@ def test_changes_are_applied(api: ScriptedApi, cache: Cache, start: Start) -> No
 def test_several_lines_in_a_chunk_and_lines_over_several_chunks(
     api: ScriptedApi, cache: Cache, start: Start
 ) -> None:
-    large = pod("large").annotation("tradewind.dev/note", "n" * 2**20).label("app", "größe")
+    large = pod("large").label("note", "n" * 2**20).label("app", "größe")
     stream = event("ADDED", pod("x")) + event("ADDED", large) + event("ADDED", pod("y"))
     for size in (7_919, 2**18, 2**22):
         chunks = [stream[begin : begin + size] for begin in range(0, len(stream), size)]
@@ -105,7 +105,7 @@ def test_several_lines_in_a_chunk_and_lines_over_several_chunks(
     reflector = start()
     api.wait_for_watch("pods", 7)
     wait_for_pods(cache, "default/x", "default/large")
-    assert cache._pods["default/large"].annotations["tradewind.dev/note"] == "n" * 2**20
+    assert cache._pods["default/large"].labels["note"] == "n" * 2**20
     assert watch_of(reflector, "pods").events == 3 * 4
     assert watch_of(reflector, "pods").errors == 0
 

@@ -60,10 +60,13 @@ def test_the_groups_of_a_workload_are_those_whose_pods_are_there() -> None:
     new = pod("new").owner("ReplicaSet", "web", "1").label("hash", "b").on("a")
     other = pod("other").owner("ReplicaSet", "db", "2").on("a")
     snapshot = cluster_of([node("a")], [old, new, other, pod("lone").on("a")])
-    hashes = [dict(group.labels)["hash"] for group in snapshot.nodes.cluster.groups_of_workload("1")]
+    hashes = [
+        dict(group.labels)["hash"]
+        for group in snapshot.nodes.cluster.groups_of_workload(old.build().workload)
+    ]
     assert sorted(hashes) == ["a", "b"]
     left = snapshot.without([old.build()]).nodes.cluster
-    assert [group.labels for group in left.groups_of_workload("1")] == [(("hash", "b"),)]
+    assert [group.labels for group in left.groups_of_workload(old.build().workload)] == [(("hash", "b"),)]
     assert not left.groups_of_workload("3")
 
 

@@ -24,15 +24,25 @@ _HASH = "pod-template-hash"
             "Rollout default/web",
             id="of an Argo Rollout",
         ),
-        pytest.param(pod("p").owner("ReplicaSet", "web-5d4f", "u"), "u", id="a ReplicaSet of its own"),
         pytest.param(
-            pod("p").owner("ReplicaSet", "web-5d4f", "u").label(_HASH, "7777"), "u", id="another's hash"
+            pod("p").owner("ReplicaSet", "web-5d4f", "u"),
+            "ReplicaSet default/web-5d4f",
+            id="a ReplicaSet of its own",
         ),
         pytest.param(
-            pod("p").owner("ReplicaSet", "-5d4f", "u").label(_HASH, "5d4f"), "u", id="nothing but a hash"
+            pod("p").owner("ReplicaSet", "web-5d4f", "u").label(_HASH, "7777"),
+            "ReplicaSet default/web-5d4f",
+            id="another's hash",
         ),
         pytest.param(
-            pod("p").owner("StatefulSet", "db-5d4f", "u").label(_HASH, "5d4f"), "u", id="no ReplicaSet"
+            pod("p").owner("ReplicaSet", "-5d4f", "u").label(_HASH, "5d4f"),
+            "ReplicaSet default/-5d4f",
+            id="nothing but a hash",
+        ),
+        pytest.param(
+            pod("p").owner("StatefulSet", "db-5d4f", "u").label(_HASH, "5d4f"),
+            "StatefulSet default/db-5d4f",
+            id="no ReplicaSet",
         ),
         pytest.param(pod("p").owner("Job", "nightly", ""), "Job default/nightly", id="from a file, no UID"),
     ],

@@ -70,9 +70,9 @@ def _broken_hints(
             yield f"{pod} is not on its node"
         if asked.node_labels and not matches(parse_selector(asked.node_labels), labels):
             yield f"{pod} is on a node without the labels it asks for"
-        if any(hints.named(asked.conflicts, other) for other in near):
+        if any(hints.is_named(asked.conflicts, other) for other in near):
             yield f"{pod} is beside a pod it conflicts with"
-        if any(hints.named(hints.readable(other).conflicts, pod) for other in near):
+        if any(hints.is_named(hints.readable(other).conflicts, pod) for other in near):
             yield f"{pod} is beside a pod that conflicts with it"
         if asked.beside and node_of.get(asked.beside) != pod.node_name:
             yield f"{pod} is not beside {asked.beside}"

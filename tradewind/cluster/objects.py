@@ -17,7 +17,7 @@ from tradewind.cluster.constraints import (
     read_spreads,
 )
 from tradewind.cluster.interning import MAX_KEPT, InterningDecoder
-from tradewind.cluster.names import ANNOTATION_PREFIX
+from tradewind.cluster.names import ANNOTATION_PREFIX, MAX_POD_ANNOTATION, POD_ANNOTATIONS
 from tradewind.cluster.quantity import amount
 from tradewind.cluster.requests import pod_sizes, read_nanos, sizes_key
 from tradewind.cluster.wire import (
@@ -44,6 +44,7 @@ from tradewind.kube.objects import UNREADABLE, read_identity
 
 # Among the pods of a ReplicaSet, those with the lowest cost are deleted first; 0 where there is none.
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
+_READ_ANNOTATIONS = POD_ANNOTATIONS | {DELETION_COST}
 
 # Before a resource's name, its limits rather than its requests: as a ResourceQuota names them.
 LIMITS = "limits."
@@ -83,7 +84,7 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
     name: str
     uid: str
     labels: Mapping[str, str]
-    annotations: Mapping[str, str]  # only tradewind.dev/... and DELETION_COST
+    annotations: Mapping[str, str]  # only POD_ANNOTATIONS and DELETION_COST, and no long ones
     requests: Mapping[str, int]  # cpu in millicores, all others in whole units; "pods" is always 1
     limits: Mapping[str, int]  # the same units; what is not limited is left out
     counted: Mapping[str, int] = {}  # on its node: the requests, and the limits as LIMITS + resource
@@ -204,7 +205,7 @@ def pod_of(pod: PodObject) -> Pod:
     """Fails like `node_of`."""
     metadata, spec, status = pod.metadata, pod.spec or PodSpec(), pod.status or PodStatus()
     name = _name(metadata, "pod")
-    annotations = _ours(metadata.annotations) if metadata.annotations else _NO_ANNOTATIONS
+    annotations = _of_pods(metadata.annotations) if metadata.annotations else _NO_ANNOTATIONS
     template = _template(metadata, spec, status)
     bonds = pod_bonds(metadata.annotations, spec)
     return msgspec.structs.replace(
@@ -325,12 +326,17 @@ def _name(metadata: Metadata, kind: str) -> str:
 
 
 def _ours(annotations: Mapping[str, str] | None) -> Mapping[str, str]:
-    ours = {
-        key: value
-        for key, value in (annotations or {}).items()
-        if key.startswith(ANNOTATION_PREFIX) or key == DELETION_COST
-    }
+    ours = {key: value for key, value in (annotations or {}).items() if key.startswith(ANNOTATION_PREFIX)}
     return ours or _NO_ANNOTATIONS
+
+
+def _of_pods(annotations: Mapping[str, str]) -> Mapping[str, str]:
+    known = {
+        key: value
+        for key, value in annotations.items()
+        if key in _READ_ANNOTATIONS and len(value) <= MAX_POD_ANNOTATION
+    }
+    return known or _NO_ANNOTATIONS
 
 
 def _named(data: bytes | msgspec.Raw, kind: str) -> str:

@@ -20,10 +20,7 @@ class Circle(NamedTuple):
     """Pods that one hint speaks of together."""
 
     hint: str  # the annotation, or GANG
-    name: str = ""
-
-
-HOSTILE = Circle(hints.CONFLICTS)
+    name: str
 
 
 class Roster(NamedTuple):
@@ -41,8 +38,11 @@ class Roster(NamedTuple):
     def circle(self, hint: str, name: str) -> Iterable[Pod]:
         return (self.circles.find(Circle(hint, name)) or _NOBODY).values()
 
-    def hostile(self) -> Iterable[Pod]:
-        return (self.reaching.find(HOSTILE) or _NOBODY).values()
+    def hostile(self, pod: Pod) -> Iterator[Pod]:
+        """The pods that say that they conflict with this one."""
+        if self.reaching:
+            for pattern in hints.patterns_of(pod):
+                yield from (self.reaching.find(Circle(hints.CONFLICTS, pattern)) or _NOBODY).values()
 
     def successors(self, name: str) -> Iterable[Pod]:
         """The pods that are to replace this one."""
@@ -115,17 +115,17 @@ def _circles(pod: Pod) -> Iterator[Circle]:
     for key in hints.PER_WORKLOAD & pod.annotations.keys():
         if pod.annotations[key] != "false":
             yield Circle(key, hints.workload(pod))
-    if hints.XOR in pod.annotations:
-        yield Circle(hints.XOR, hints.readable(pod).xor.name)
+    if hints.XOR in pod.annotations and (name := hints.readable(pod).xor.name):
+        yield Circle(hints.XOR, name)
 
 
 def _reaching(pod: Pod) -> Iterator[Circle]:
     if hints.CONFLICTS in pod.annotations:
-        yield HOSTILE
-    if hints.REPLACES in pod.annotations:
-        yield Circle(hints.REPLACES, hints.readable(pod).replaces)
-    if hints.BESIDE in pod.annotations:
-        yield Circle(hints.BESIDE, hints.readable(pod).beside)
+        yield from (Circle(hints.CONFLICTS, pattern) for pattern in hints.readable(pod).conflicts)
+    if hints.REPLACES in pod.annotations and (name := hints.readable(pod).replaces):
+        yield Circle(hints.REPLACES, name)
+    if hints.BESIDE in pod.annotations and (name := hints.readable(pod).beside):
+        yield Circle(hints.BESIDE, name)
 
 
 class _Nested(Generic[_Outer]):

@@ -12,7 +12,8 @@ def workload_of(owner: OwnerReference | None, namespace: str, labels: Mapping[st
     """The identity of the top controller as far as the pod alone tells it, "" without one.
 
     A Deployment names the ReplicaSet of each rollout NAME-HASH and labels its pods with the hash, so the pods
-    of all its rollouts have one workload. Any other controller is taken for the top one.
+    of all its rollouts have one workload. Any other controller is taken for the top one. The namespace is a
+    part of it: whoever may create a pod may name the controller of another namespace as its owner.
     """
     if owner is None:
         return ""
@@ -21,4 +22,4 @@ def workload_of(owner: OwnerReference | None, namespace: str, labels: Mapping[st
             name = owner.name.removesuffix(f"-{labels.get(label)}")
             if name and name != owner.name:
                 return f"{kind} {namespace}/{name}"
-    return owner.uid or f"{owner.kind} {namespace}/{owner.name}"
+    return f"{owner.kind} {namespace}/{owner.name}"

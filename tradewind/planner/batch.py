@@ -188,13 +188,13 @@ class _Names:
 
     def __init__(self, pods: Iterable[Pod], heads: Iterable[Pod], wanted: Mapping[str, Hints]) -> None:
         self._beside = {wanted[pod.uid].beside for pod in pods} - {""}
-        self._patterns = sorted({pattern for pod in heads for pattern in wanted[pod.uid].conflicts})
+        self._patterns = frozenset[str]().union(*(wanted[pod.uid].conflicts for pod in heads))
 
     def of(self, pod: Pod) -> Hashable:
         if not (self._beside or self._patterns):
             return ()
         name = str(pod) if str(pod) in self._beside else ""
-        return name, tuple(pattern for pattern in self._patterns if hints.named([pattern], pod))
+        return name, self._patterns.intersection(hints.patterns_of(pod) if self._patterns else ())
 
     def divide(self, members: list[Pod]) -> Iterable[list[Pod]]:
         if not (self._beside or self._patterns):

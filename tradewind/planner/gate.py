@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tradewind.cluster.names import ANNOTATION_PREFIX
+from tradewind.cluster.names import ANNOTATION_PREFIX, HOLD_OPT_OUTS
 
 if TYPE_CHECKING:  # `release` knows the gate, and needs no objects
     from collections.abc import Mapping
@@ -25,11 +25,10 @@ def held(pod: Pod) -> bool:
 # On a namespace, and its first name.
 LABEL = ANNOTATION_PREFIX + "hold"
 _LABELS = (LABEL, ANNOTATION_PREFIX + "plan")
-_OPT_OUTS = (ANNOTATION_PREFIX + "hold", ANNOTATION_PREFIX + "plan-hold")
 
 
 def holds(namespace_labels: Mapping[str, str], pod_annotations: Mapping[str, str]) -> bool:
     """Whether a new pod like this would be held, as the component `hold` decides."""
     return any(namespace_labels.get(key) == "enabled" for key in _LABELS) and not any(
-        pod_annotations.get(key) == "false" for key in _OPT_OUTS
+        pod_annotations.get(key) == "false" for key in HOLD_OPT_OUTS
     )

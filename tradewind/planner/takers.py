@@ -135,10 +135,7 @@ class Takers:
 
 def workload_name(pod: Pod) -> str:
     """For people: `Deployment shop/web`; a pod without a controller by its own name."""
-    if pod.owner is None:
-        return str(pod)
-    known = pod.workload if "/" in pod.workload else ""
-    return known or f"{pod.owner.kind} {pod.namespace}/{pod.owner.name}"
+    return pod.workload or str(pod)
 
 
 def _counted(name: str, pods: int) -> str:

@@ -173,10 +173,7 @@ def _evicted(pods: Iterable[Pod], gone: Collection[str]) -> list[Pod]:
 
 
 def _workload_name(pod: Pod) -> str:
-    if pod.owner is None:
-        return ""
-    kind, _, name = pod.workload.partition(" ")
-    return name if kind in {"Deployment", "Rollout"} and "/" in name else f"{pod.namespace}/{pod.owner.name}"
+    return pod.workload.partition(" ")[2]
 
 
 def _outlasting(own: Sequence[Pod], replicas: int) -> list[Pod]:

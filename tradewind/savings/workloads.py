@@ -107,9 +107,4 @@ def _dominant(requests: Mapping[str, int], allocatable: Mapping[str, int]) -> fl
 
 
 def _name(pod: Pod) -> str:
-    """As people know it: the identity of a workload may be a UID."""
-    if pod.owner is None:
-        return f"Pod {pod}"
-    if pod.workload == pod.owner.uid:
-        return f"{pod.owner.kind} {pod.namespace}/{pod.owner.name}"
-    return pod.workload
+    return pod.workload or f"Pod {pod}"

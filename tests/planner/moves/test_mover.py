@@ -16,6 +16,8 @@ from tradewind.planner.moves.mover import Refusal
 from tradewind.planner.moves.world import World
 from tradewind.planner.plan_annotation import PlanAnnotation
 
+_WEB = "ReplicaSet shop/web"
+
 
 def two_nodes(pods: int = 2, **moves: object) -> FakeCluster:
     """The dear node has replicas that fit on the cheap one."""
@@ -49,16 +51,19 @@ def replicas_together(starts_for: float) -> FakeCluster:
     for owner, on in (("web", "dear"), ("web", "dear"), ("api", "dear"), ("web", "cheap"), ("api", "cheap")):
         cluster.add_pod(owner, on, cpu="500m")
     cluster.add_pod("critical", "cheap", cpu="100m", priority=2_000)  # which keeps that node
-    cluster.starts_for = lambda pod: starts_for if pod.workload == "web" else 1.0
+    cluster.starts_for = lambda pod: starts_for if pod.workload == _WEB else 1.0
     return cluster
 
 
 def test_the_next_replica_waits_until_the_replacement_of_the_last_is_ready() -> None:
     cluster = replicas_together(starts_for=60.0)
     cluster.run(50)
-    assert sorted(each.pod.workload for each in cluster.evicted) == ["api", "web"]  # others need not wait
+    assert sorted(each.pod.workload for each in cluster.evicted) == [
+        "ReplicaSet shop/api",
+        _WEB,
+    ]  # others need not wait
     cluster.run(60)
-    first, second = [each.at for each in cluster.evicted if each.pod.workload == "web"]
+    first, second = [each.at for each in cluster.evicted if each.pod.workload == _WEB]
     assert second - first >= 60.0
     cluster.run(20)
     assert [drain.phase for drain in cluster.ended] == [Phase.DONE]
@@ -68,7 +73,7 @@ def test_the_next_replica_waits_until_the_replacement_of_the_last_is_ready() -> 
 def test_a_replacement_that_never_becomes_ready_ends_the_set() -> None:
     cluster = replicas_together(starts_for=1e9)
     cluster.run(600)
-    assert len([each for each in cluster.evicted if each.pod.workload == "web"]) == 1
+    assert len([each for each in cluster.evicted if each.pod.workload == _WEB]) == 1
     assert cluster.ended[0].reason.startswith("what replaces shop/web-")
     assert cluster.ended[0].reason.endswith(" is not Ready")
     cluster.check()
@@ -156,7 +161,7 @@ def test_a_rollout_cancels() -> None:
     assert old is not None
     cluster.cache.apply_pod(_of_workload(new, old.workload))
     cluster.tick()
-    assert [drain.reason for drain in cluster.ended] == ["a rollout of web1 began"]
+    assert [drain.reason for drain in cluster.ended] == ["a rollout of ReplicaSet shop/web1 began"]
     cluster.run(60)
     assert cluster.held() == []
 

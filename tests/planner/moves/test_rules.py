@@ -108,14 +108,14 @@ def test_windows(day: int, clock: str, window: MoveWindow, opened: bool) -> None
     [
         ({}, ""),
         ({"evictions": 1}, "more than 1 evictions an hour"),
-        ({"perWorkload": 1}, "more than 1 evictions an hour of web-uid"),
+        ({"perWorkload": 1}, "more than 1 evictions an hour of ReplicaSet shop/web"),
         ({"perNamespace": 1}, "more than 1 evictions an hour in namespace shop"),
     ],
 )
 def test_budgets(budget: dict[str, int], why: str) -> None:
-    spent = Ledger(evictions=(Eviction(NOW - 3599, NOW - 3599, "old", "shop", "web-uid", "x"),))
+    spent = Ledger(evictions=(Eviction(NOW - 3599, NOW - 3599, "old", "shop", "ReplicaSet shop/web", "x"),))
     asked = drain(1.0, web("a"))
     told = rules(spent, budget=budget)
     assert told.trouble(asked, Stakes(10.0, 20)) == why
-    free = Ledger(evictions=(Eviction(NOW - 3600, NOW - 3600, "old", "shop", "web-uid", "x"),))
+    free = Ledger(evictions=(Eviction(NOW - 3600, NOW - 3600, "old", "shop", "ReplicaSet shop/web", "x"),))
     assert rules(free, budget=budget).trouble(asked, Stakes(10.0, 20)) == ""
