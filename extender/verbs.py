@@ -265,7 +265,8 @@ class FilterVerb(_NodeVerb):
         for rule in judged.policy.filters:
             if isinstance(rule, WholeGangFits):
                 others = rule.others(pod, request.names[chosen], nodes)
-                self._assumed.reserve(gang_key(pod), others, _RESERVED_SECONDS)
+                if others:
+                    self._assumed.reserve(gang_key(pod), others, _RESERVED_SECONDS)
         left_out |= {request.names[index]: OTHER_NODE for index in judged.kept if index != chosen}
         return [chosen]
 

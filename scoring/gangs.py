@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
+import msgspec
+
 from tradewind.cluster import hints
 from tradewind.cluster.names import ANNOTATION_PREFIX
 from tradewind.cluster.objects import Pod
@@ -10,26 +12,36 @@ from tradewind.cluster.roster import GANG, Roster
 
 
 class Muster(NamedTuple):
-    placed: int  # members on nodes, or on their way there
     waiting: tuple[Pod, ...]  # members that kube-scheduler or we may place, the oldest first
     size: int  # how many must have a place; 0 where nobody says
 
     def missing(self, pod: Pod) -> list[Pod] | None:
-        """The pod and those that need a place with it; empty if enough have one, None if too few wait."""
-        needed = max(self.size - self.placed, 0) if self.size else len(self.waiting)
+        """The pod and those that need a place with it; None if too few wait."""
+        needed = self.size or len(self.waiting)
         if needed > len(self.waiting):
             return None
         others = [each for each in self.waiting if each.uid != pod.uid]
-        return [pod, *others[: needed - 1]] if needed else []
+        return [pod, *others[: needed - 1]]
+
+
+def needs_gang(pod: Pod, roster: Roster) -> bool:
+    """Whether the pod has a place only together with others: its gang was never placed before.
+
+    Later members are placed alone: the last pods of a Job, or one that is started again.
+    """
+    return bool(pod.gang) and not roster.has_started(pod)
+
+
+def without_gang(pod: Pod, roster: Roster) -> Pod:
+    """The pod as one of no gang, once it no longer needs it."""
+    return msgspec.structs.replace(pod, gang="") if pod.gang and not needs_gang(pod, roster) else pod
 
 
 def muster(pod: Pod, roster: Roster) -> Muster:
-    """Of the pod's gang; the pod itself waits, whatever the roster says of it."""
+    """Of a gang that was never placed; the pod itself waits, whatever the roster says of it."""
     members = [each for each in roster.circle(GANG, f"{pod.namespace}/{pod.gang}") if not each.deleting]
     waiting = [each for each in members if each.uid != pod.uid and not each.node_name and _free(each)]
-    placed = sum(1 for each in members if each.node_name and each.uid != pod.uid)
     return Muster(
-        placed,
         tuple(sorted([pod, *waiting], key=lambda each: (each.created, each.name))),
         gang_size([pod, *members]),
     )

@@ -3,7 +3,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
 
-from scoring.gangs import Muster, muster
+from scoring.gangs import Muster, muster, needs_gang
 from scoring.pod_filter import PodFilter, Relations, Waiting
 from scoring.rules import Hint, Mask, all_nodes, no_nodes
 from tradewind.cluster.objects import Pod
@@ -12,7 +12,7 @@ from tradewind.cluster.snapshot import Nodes
 
 @dataclass(frozen=True)
 class Gang(Hint, PodFilter):
-    """No node, while too few pods of the pod's gang exist.
+    """No node, while too few pods of the pod's gang exist and none of it has been on a node.
 
     Where nobody says how many there must be, all that exist count, as soon as the newest of them has been
     there for `settle_seconds`. Whether there is room for all of them is looked at where the request is
@@ -30,7 +30,7 @@ class Gang(Hint, PodFilter):
             raise ValueError(f"settle_seconds: {self.settle_seconds} is not within 0 and 600")
 
     def feasible(self, pod: Pod, nodes: Nodes) -> Mask:
-        if not pod.gang:
+        if not needs_gang(pod, nodes.cluster.roster):
             return all_nodes(len(nodes))
         gang = muster(pod, nodes.cluster.roster)
         complete = gang.missing(pod) is not None and (gang.size or self._settled(gang))

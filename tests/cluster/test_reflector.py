@@ -12,6 +12,7 @@ from kubernetes.client import ApiClient, Configuration
 from tests.builders import namespace, node, offer_of, pod, requested
 from tests.cluster.conftest import QUIET, Start, troubles, wait_for_pods, watch_of
 from tests.cluster.scripted import (
+    PATIENCE_SECONDS,
     Answer,
     Do,
     ScriptedApi,
@@ -27,7 +28,7 @@ from tests.cluster.scripted import (
 from tests.synced import wait_synced
 from tradewind.cluster.cache import Cache
 from tradewind.cluster.objects import Node
-from tradewind.cluster.reflector import Reflector, cluster_resources
+from tradewind.cluster.reflector import Reflector, cluster_resources, finished_pods
 
 
 def test_everything_is_listed_and_then_watched(api: ScriptedApi, cache: Cache, start: Start) -> None:
@@ -256,3 +257,26 @@ def test_no_request_waits_for_a_list(
     start()
     wait_for_pods(cache, *(f"default/second-{i}" for i in range(200)))
     assert lock.most == 1
+
+
+def test_members_that_finished_on_a_node_tell_that_their_gang_was_placed(
+    api: ScriptedApi, cache: Cache
+) -> None:
+    """Until the API server has none of them any more; pods of no gang are not kept."""
+    member = pod("x").annotation("tradewind.dev/gang", "ring").phase("Succeeded").on("a")
+    api.script("pods", lists=[page(member, pod("y").phase("Failed").on("a"), version=12)])
+    reflector = Reflector(ApiClient(Configuration(host=api.url)), [finished_pods(cache)], QUIET)
+    later = pod("z").annotation("tradewind.dev/gang", "ring").build()
+    reflector.start()
+    try:
+        assert wait_synced(reflector, PATIENCE_SECONDS)
+        selector = api.wait_for_watch("pods", 1).query["fieldSelector"]
+        assert selector == (
+            "status.phase!=Pending,status.phase!=Running,status.phase!=Unknown,spec.nodeName!="
+        )
+        assert cache.snapshot().nodes.cluster.roster.has_started(later)
+        assert cache.counts()["pods"] == 0
+    finally:
+        reflector.stop()
+    cache.retain_finished([])
+    assert not cache.snapshot().nodes.cluster.roster.has_started(later)

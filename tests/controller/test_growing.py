@@ -6,7 +6,7 @@ import pytest
 
 from tests.builders import PodBuilder, pod
 from tradewind.controller.growing import Growing
-from tradewind.controller.wanted_pods import Wanted, WantedPods
+from tradewind.controller.wanted_pods import WantedPods
 
 _NOW = 1_772_625_600.0
 
@@ -16,10 +16,10 @@ class _Reader(WantedPods):
         self.wanted = wanted  # by name of the controller; those that are not here cannot be read
         self.asked: list[str] = []
 
-    def of(self, kind: str, namespace: str, name: str) -> Wanted | None:
+    def of(self, kind: str, namespace: str, name: str) -> int | None:
         assert (kind in {"ReplicaSet", "Job"}, namespace) == (True, "default")
         self.asked.append(name)
-        return Wanted(99, self.wanted[name]) if name in self.wanted else None
+        return self.wanted.get(name)
 
 
 class _Look:
@@ -90,7 +90,6 @@ def test_who_got_no_pod_for_long_is_not_asked() -> None:
     [
         pytest.param(_pods(1, kind="StatefulSet"), id="its pods are numbered"),
         pytest.param(_pods(1, kind="DaemonSet"), id="its pods are the nodes' own"),
-        pytest.param([_pods(1)[0].annotation("tradewind.dev/gang", "g")], id="a gang"),
         pytest.param([_pods(1)[0].phase("Succeeded")], id="nobody is left to be like"),
         pytest.param([pod("alone")], id="no controller"),
     ],

@@ -44,19 +44,25 @@ def test_pods_that_nothing_ties_have_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("annotations", "placed", "min_pods"),
+    ("annotations", "min_pods"),
     [
-        pytest.param({}, 0, 3, id="all"),
-        pytest.param({}, 2, 3, id="all that wait, whoever runs"),
-        pytest.param({hints.GANG_MIN: "2"}, 0, 2, id="so many"),
-        pytest.param({hints.GANG_MIN: "4"}, 1, 3, id="with those that run"),
-        pytest.param({hints.GANG_MIN: "1"}, 2, 0, id="enough run"),
+        pytest.param({}, 3, id="all"),
+        pytest.param({hints.GANG_MIN: "2"}, 2, id="so many"),
+        pytest.param({hints.GANG_MIN: "4"}, 4, id="more than there are"),
     ],
 )
-def test_how_many_of_a_gang_must_be_placed(annotations: dict[str, str], placed: int, min_pods: int) -> None:
+def test_how_many_of_a_gang_must_be_placed(annotations: dict[str, str], min_pods: int) -> None:
     start = pod("p").annotation("tradewind.dev/gang", "ring")
     for key, value in annotations.items():
         start = start.annotation(key, value)
-    pods = [*(each.on("n") for each in copies(start, "old", placed)), *copies(start, "p", 3)]
-    [gang] = batch_of(filled([node("n")], pods)).problem.gangs
+    [gang] = batch_of(filled([node("n")], copies(start, "p", 3))).problem.gangs
     assert (gang.name, gang.min_pods) == ("default/ring", min_pods)
+
+
+@pytest.mark.parametrize("phase", ["Running", "Succeeded", "Failed"])
+def test_members_of_a_gang_that_was_placed_before_are_planned_alone(phase: str) -> None:
+    start = pod("p").annotation("tradewind.dev/gang", "ring").annotation(hints.GANG_MIN, "4")
+    before = [each.on("n").phase(phase) for each in copies(start, "old", 2)]
+    batch = batch_of(filled([node("n")], [*before, *copies(start, "p", 2)]))
+    assert batch.problem.gangs == ()
+    assert batch.problem.pods == 2

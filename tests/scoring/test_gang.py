@@ -28,11 +28,18 @@ def _member(name: str, size: int = 0, created: datetime = _LONG_AGO) -> PodBuild
         pytest.param([_member("x", 3), _member("y", 3)], True, id="three of three"),
         pytest.param([_member("x"), _member("y", 3)], True, id="one that does not say"),
         pytest.param([_member("x", 4), _member("y", 3)], False, id="the largest counts"),
-        pytest.param([_member("x", 3).on("a"), _member("y", 3)], True, id="one has a place"),
-        pytest.param([_member("x", 3).on("a"), _member("y", 3).on("a")], True, id="the others have"),
+        pytest.param([_member("x", 3).on("a")], True, id="one is on a node"),
+        pytest.param([_member("x", 3).on("a").phase("Succeeded")], True, id="one has finished"),
+        pytest.param([_member("x", 3).on("a").phase("Failed")], True, id="one has failed"),
+        pytest.param([_member("x", 3).phase("Failed")], False, id="one has failed without a node"),
         pytest.param(
-            [_member("x", 3).on("a").deleting(), _member("y", 3)], False, id="one is on its way out"
+            [_member("x", 3).on("a").phase("Succeeded").owner("Job", "j", "run-1")],
+            False,
+            id="one of another controller has finished",
         ),
+        pytest.param([_member("x", 3).on("a").owner("Job", "j", "run-1")], True, id="one of it runs"),
+        pytest.param([_member("x", 3).on("a").deleting()], False, id="one is on its way out"),
+        pytest.param([_member("x", 3).on("a").namespace("shop")], False, id="one is in another namespace"),
         pytest.param([_member("x", 3), _member("y", 3).namespace("shop")], False, id="another namespace"),
         pytest.param(
             [_member("x", 3), _member("y", 3).field("spec", "schedulingGates", value=_FOREIGN)],

@@ -14,6 +14,7 @@ import msgspec
 from tradewind.cluster.added_nodes import with_nodes
 from tradewind.cluster.assumed import AssumedPods
 from tradewind.cluster.budgets import Budget
+from tradewind.cluster.finished import FinishedMembers, FinishedPod, finished_pod
 from tradewind.cluster.guide import Guide
 from tradewind.cluster.hints import MOVE
 from tradewind.cluster.node_columns import NodeColumns
@@ -54,6 +55,7 @@ class Cache:
         self._pods_on: dict[str, dict[str, Pod]] = {}
         self._placed = PlacedPods()
         self._roster = RosterWriter()
+        self._finished = FinishedMembers(self._roster)
         self._replicas: Replicas | None = None  # while somebody follows them
         self._namespaces: dict[str, Namespace] = {}
         self._frozen_namespaces: Mapping[str, Namespace] | None = None  # as handed out, until one changes
@@ -162,6 +164,8 @@ class Cache:
             self._pods[pod.uid] = pod
             self._put_on(pod)
             self._roster.add(pod)
+            if pod.finished:  # of a file: the API server is asked for these apart
+                self._finished.put(finished_pod(pod))
             if self._replicas is not None:
                 self._replicas.replace(before, pod)
             if MOVE in pod.annotations or pod.uid in self._moving:
@@ -185,6 +189,17 @@ class Cache:
                     self._replicas.remove(pod)
                 if uid in self._moving:
                     self._moving = {key: each for key, each in self._moving.items() if key != uid}
+                self._bump()
+
+    def apply_finished(self, pod: FinishedPod) -> None:
+        with self._changed:
+            if self._finished.put(pod):
+                self._open()  # waiting members of its gang may be placed alone
+                self._bump()
+
+    def remove_finished(self, uid: str) -> None:
+        with self._changed:
+            if self._finished.drop(uid):
                 self._bump()
 
     def nodes(self, names: Iterable[str]) -> list[Node]:
@@ -283,6 +298,9 @@ class Cache:
 
     def retain_pods(self, uids: Iterable[str]) -> None:
         self._retain(self._pods, uids, self.remove_pod)
+
+    def retain_finished(self, uids: Iterable[str]) -> None:
+        self._retain(self._finished, uids, self.remove_finished)
 
     def retain_namespaces(self, names: Iterable[str]) -> None:
         self._retain(self._namespaces, names, self.remove_namespace)

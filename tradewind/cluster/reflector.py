@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from operator import attrgetter
 
 from tradewind.cluster.cache import Cache
+from tradewind.cluster.finished import finished_pod
 from tradewind.cluster.objects import namespace_of, node_of, pod_of, read_namespace, read_node, read_pod
 from tradewind.cluster.wire import NamespaceObject, NodeObject, PodObject
 from tradewind.kube.access import ApiClient
@@ -16,6 +17,8 @@ _log = logging.getLogger(__name__)
 
 # A pod that has ended takes nothing from its node; one that ends while it is watched comes as DELETED.
 _UNFINISHED = "status.phase!=Succeeded,status.phase!=Failed"
+# Those that ended on a node: selectors can exclude phases, but not list them.
+_FINISHED = "status.phase!=Pending,status.phase!=Running,status.phase!=Unknown,spec.nodeName!="
 
 _JOIN_SECONDS = 10.0
 
@@ -88,4 +91,21 @@ def cluster_resources(cache: Cache) -> tuple[Resource, ...]:
             retain=cache.retain_namespaces,
             batch=cache.batch,
         ),
+    )
+
+
+def finished_pods(cache: Cache) -> Resource:
+    """Apart from the cluster state, which is complete without them: by these a gang was placed before."""
+    return Resource(
+        name="finished pods",
+        path="pods",
+        key=attrgetter("uid"),
+        read=lambda data: finished_pod(read_pod(data)),
+        kind=PodObject,
+        make=lambda found: finished_pod(pod_of(found)),
+        apply=cache.apply_finished,
+        remove=cache.remove_finished,
+        retain=cache.retain_finished,
+        batch=cache.batch,
+        selection={"field_selector": _FINISHED},
     )

@@ -3,6 +3,7 @@
 Pods that ask for nothing cost an entry by their name and no more, so that rules may look for any pod.
 """
 
+import hashlib
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Generic, NamedTuple, TypeVar
 
@@ -11,6 +12,7 @@ from tradewind.cluster.objects import Pod
 from tradewind.cluster.overlay_map import OverlayMap
 
 GANG = "gang"
+_STARTED = "started"
 
 _Outer = TypeVar("_Outer", bound=Hashable)
 _NOBODY: Mapping[str, Pod] = {}
@@ -28,6 +30,7 @@ class Roster(NamedTuple):
     circles: OverlayMap[Circle, OverlayMap[str, Pod]]  # by UID, pods on nodes or not
     reaching: OverlayMap[Circle, OverlayMap[str, Pod]]  # the same, whose hints speak of pods without any
     leaving: Mapping[str, Pod] = {}  # by namespace/name, pods that are taken away in this view
+    finished: OverlayMap[bytes, int] = OverlayMap()  # members that have finished on a node, by run of a gang
 
     def find(self, name: str) -> Pod | None:
         """The pod of this namespace/name, if it is on a node."""
@@ -37,6 +40,15 @@ class Roster(NamedTuple):
 
     def circle(self, hint: str, name: str) -> Iterable[Pod]:
         return (self.circles.find(Circle(hint, name)) or _NOBODY).values()
+
+    def has_started(self, pod: Pod) -> bool:
+        """Whether the pod's gang has been placed before: another member is on a node, or ran on one.
+
+        One that has finished counts for the pods of its controller only: the next run of a CronJob is a gang
+        of its own.
+        """
+        on_nodes = self.circles.find(_started(pod)) or _NOBODY
+        return len(on_nodes) > (pod.uid in on_nodes) or gang_run(pod) in self.finished
 
     def hostile(self, pod: Pod) -> Iterator[Pod]:
         """The pods that say that they conflict with this one."""
@@ -73,12 +85,23 @@ class RosterWriter:
         self._named = _Nested(start.named)
         self._circles = _Nested(start.circles)
         self._reaching = _Nested(start.reaching)
+        self._finished = start.finished
         self._frozen: Roster | None = start
 
     def freeze(self) -> Roster:
         if self._frozen is None:
-            self._frozen = Roster(self._named.freeze(), self._circles.freeze(), self._reaching.freeze())
+            self._frozen = Roster(
+                self._named.freeze(),
+                self._circles.freeze(),
+                self._reaching.freeze(),
+                finished=self._finished,
+            )
         return self._frozen
+
+    def count_finished(self, run: bytes, by: int) -> None:
+        self._frozen = None
+        self._finished = self._finished.copy()
+        self._finished.put(run, (self._finished.find(run) or 0) + by or None)
 
     def add(self, pod: Pod) -> None:
         if pod.finished:
@@ -107,7 +130,20 @@ class RosterWriter:
             self._reaching.put(circle, pod.uid, value)
 
 
+def gang_run(pod: Pod) -> bytes:
+    """Of the pod's gang and controller, whose names may be of any length."""
+    owner = pod.owner.uid if pod.owner else ""
+    text = f"{pod.namespace}\0{pod.gang}\0{owner}"
+    return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=16).digest()
+
+
+def _started(pod: Pod) -> Circle:
+    return Circle(_STARTED, f"{pod.namespace}/{pod.gang}")
+
+
 def _circles(pod: Pod) -> Iterator[Circle]:
+    if pod.gang and pod.node_name and not pod.deleting:
+        yield _started(pod)
     if pod.gang:
         yield Circle(GANG, f"{pod.namespace}/{pod.gang}")
     if not pod.annotations:

@@ -1,7 +1,8 @@
 """How large a gang is to be, where its pods do not say so: read from the PodGroup or the Job behind it.
 
 It is written on the waiting members as their annotation `gang-min`, which every replica reads and which wakes
-them in kube-scheduler's queue. A gang whose size was not looked up yet is not planned.
+them in kube-scheduler's queue. A gang whose size was not looked up yet is not planned. Members of a gang that
+was placed before need no size.
 """
 
 import logging
@@ -11,7 +12,7 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from scoring.gangs import gang_size
+from scoring.gangs import gang_size, needs_gang
 from tradewind.cluster import hints
 from tradewind.cluster.cache import Cache
 from tradewind.cluster.objects import Pod
@@ -68,14 +69,14 @@ class GangSizes:
         self._looked: dict[_Name, float] = {}  # when
 
     def ready(self, pod: Pod) -> bool:
-        """Whether the pod is of no gang, or of one whose size is known or was looked up in vain."""
-        return not pod.gang or hints.GANG_MIN in pod.annotations or _name(pod) in self._looked
+        """Whether the pod needs no gang, or one whose size is known or was looked up in vain."""
+        return hints.GANG_MIN in pod.annotations or _name(pod) in self._looked or not self._needs_gang(pod)
 
     def run(self) -> None:
         """One round, over the gangs that wait and of which no pod says how large they are."""
         waiting: dict[_Name, list[Pod]] = {}
         for pod in self._cache.waiting():
-            if pod.gang:
+            if self._needs_gang(pod):
                 waiting.setdefault(_name(pod), []).append(pod)
         now = self._clock()
         self._looked = {name: at for name, at in self._looked.items() if name in waiting}
@@ -83,6 +84,9 @@ class GangSizes:
         for name in due[:_MAX_LOOKS]:
             self._look(name, waiting[name])
             self._looked[name] = now
+
+    def _needs_gang(self, pod: Pod) -> bool:
+        return bool(pod.gang) and needs_gang(pod, self._cache.snapshot().nodes.cluster.roster)
 
     def _look(self, name: _Name, waiting: Sequence[Pod]) -> None:
         roster = self._cache.snapshot().nodes.cluster.roster
@@ -103,12 +107,12 @@ class GangSizes:
         return 0
 
     def _of_jobs(self, members: Sequence[Pod]) -> int:
-        """The pods that the Jobs of the members run at the same time."""
+        """The pods that the Jobs of the members still want at the same time."""
         jobs: Mapping[str, str] = {
             pod.owner.name: pod.namespace for pod in members if pod.owner and pod.owner.kind == JOB
         }
         found = [self._reader.of(JOB, namespace, job) for job, namespace in jobs.items()]
-        return sum(each.at_once for each in found if each)
+        return sum(each or 0 for each in found)
 
     def _read(self, path: str, decoder: msgspec.json.Decoder[_Read]) -> _Read | None:
         try:

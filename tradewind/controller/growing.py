@@ -48,16 +48,12 @@ class Growing:
         return {uid: each.wanted for uid, each in self._readings.items() if each.wanted > there[uid]}
 
     def _young(self, pods: Sequence[Pod]) -> dict[str, Pod]:
-        """A pod of each controller that got one lately, by UID; gangs say themselves how many they are."""
+        """A pod of each controller that got one lately, by UID."""
         since = datetime.fromtimestamp(self._clock() - _PATIENCE_SECONDS, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         return {
             pod.owner.uid: pod
             for pod in pods
-            if pod.created >= since
-            and pod.owner is not None
-            and pod.owner.kind in _KINDS
-            and not pod.gang
-            and _counts(pod)
+            if pod.created >= since and pod.owner is not None and pod.owner.kind in _KINDS and _counts(pod)
         }
 
     def _due(self, uid: str, there: int) -> bool:
@@ -73,7 +69,7 @@ class Growing:
     def _read(self, pod: Pod) -> int:
         owner = pod.owner
         found = owner and self._reader.of(owner.kind, pod.namespace, owner.name)
-        return found.now if found else 0
+        return found or 0
 
 
 def _counts(pod: Pod) -> bool:

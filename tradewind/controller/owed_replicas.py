@@ -73,4 +73,4 @@ class OwedReplicas:
     def _wanted(self, namespace: str, name: str) -> int:
         """Nothing is waited for where it cannot be read: with old permissions, or when it is gone."""
         found = self._reader.of(REPLICA_SET, namespace, name)
-        return found.at_once if found else 0
+        return found or 0

@@ -5,7 +5,6 @@ A watch would bring every ReplicaSet of the cluster, those of old revisions too,
 
 import logging
 from collections.abc import Callable
-from typing import NamedTuple
 
 import msgspec
 
@@ -19,11 +18,6 @@ JOB = "Job"
 _ENDED = frozenset({"Complete", "SuccessCriteriaMet", "Failed", "FailureTarget"})
 
 _log = logging.getLogger(__name__)
-
-
-class Wanted(NamedTuple):
-    at_once: int  # pods at the same time, by its specification
-    now: int  # the same, less what is done: fewer at the end of a Job, none while it is suspended
 
 
 class _Metadata(msgspec.Struct, frozen=True, rename="camel"):
@@ -56,23 +50,21 @@ class _Controller(msgspec.Struct, frozen=True):
 _controllers = msgspec.json.Decoder(_Controller)
 
 
-def _of_replica_set(found: _Controller) -> Wanted:
-    replicas = found.spec.replicas
-    return Wanted(replicas, 0 if found.metadata.deletion_timestamp else replicas)
+def _of_replica_set(found: _Controller) -> int:
+    return 0 if found.metadata.deletion_timestamp else found.spec.replicas
 
 
-def _of_job(found: _Controller) -> Wanted:
+def _of_job(found: _Controller) -> int:
     """Without a number of completions the first success is the beginning of the end."""
     spec, succeeded = found.spec, found.status.succeeded
     at_once = 1 if spec.parallelism is None else spec.parallelism
     left = (0 if succeeded else at_once) if spec.completions is None else max(spec.completions - succeeded, 0)
     ended = any(each.type in _ENDED and each.status == "True" for each in found.status.conditions)
     still = not (ended or spec.suspend or found.metadata.deletion_timestamp)
-    most = at_once if spec.completions is None else min(at_once, spec.completions)
-    return Wanted(most, min(at_once, left) if still else 0)
+    return min(at_once, left) if still else 0
 
 
-_Read = Callable[[_Controller], Wanted]
+_Read = Callable[[_Controller], int]
 _KINDS: dict[str, tuple[str, _Read]] = {
     REPLICA_SET: ("/apis/apps/v1/namespaces/{}/replicasets/{}", _of_replica_set),
     JOB: ("/apis/batch/v1/namespaces/{}/jobs/{}", _of_job),
@@ -86,8 +78,11 @@ class WantedPods:
         self._client = client
         self._failing: set[str] = set()  # kinds of which that was said
 
-    def of(self, kind: str, namespace: str, name: str) -> Wanted | None:
-        """One request; None where it is gone or cannot be read, which is said once."""
+    def of(self, kind: str, namespace: str, name: str) -> int | None:
+        """At the same time, less what is done: fewer at the end of a Job, none while it is suspended.
+
+        One request; None where it is gone or cannot be read, which is said once.
+        """
         template, wanted = _KINDS[kind]
         path = template.format(namespace, name)
         try:

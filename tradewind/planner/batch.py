@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scoring.gangs import without_gang
 from scoring.policy import Policy
 from tradewind.cluster import hints
 from tradewind.cluster.hints import Hints, workload
@@ -54,7 +55,8 @@ def make_batch(
     their price.
     """
     placed = [pod for pod in pods if pod.node_name and not pod.finished]
-    waiting = [pod for pod in pods if not (pod.node_name or pod.finished or pod.deleting)]
+    roster = snapshot.nodes.cluster.roster
+    waiting = [without_gang(pod, roster) for pod in pods if pod.waiting]
     wanted = _Wanted(waiting, placed)
     snapshot = snapshot.without(wanted.replaced(placed))
     staying = wanted.staying(placed)
@@ -152,7 +154,7 @@ def _problem(
         durable=nodes.durable,
         classes=classes,
         relations=relations(nodes, groups),
-        gangs=gangs(groups, staying),
+        gangs=gangs(groups),
     )
 
 

@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 from scoring.filters.gang import Gang
-from scoring.gangs import muster
+from scoring.gangs import muster, needs_gang
 from scoring.policy import Policy
 from scoring.rules import Mask, all_nodes, no_nodes
 from tradewind.cluster import hints
@@ -66,10 +66,10 @@ class WholeGangFits:
     room: GangRoom
 
     def feasible(self, pod: Pod, nodes: Nodes) -> Mask:
-        missing = muster(pod, nodes.cluster.roster).missing(pod)
-        if not missing:
+        if not needs_gang(pod, nodes.cluster.roster):
             return all_nodes(len(nodes))
-        found = self.room.stand(missing, nodes)
+        missing = muster(pod, nodes.cluster.roster).missing(pod)
+        found = self.room.stand(missing, nodes) if missing else None
         if found is None:
             return no_nodes(len(nodes))
         if found.anywhere is not None:
@@ -78,6 +78,8 @@ class WholeGangFits:
 
     def others(self, pod: Pod, node_name: str, nodes: Nodes) -> list[Pod]:
         """The other missing members on the nodes that are left for them, once the pod is on this one."""
+        if not needs_gang(pod, nodes.cluster.roster):
+            return []
         missing = muster(pod, nodes.cluster.roster).missing(pod)
         found = self.room.stand(missing, nodes) if missing else None
         if not missing or found is None:

@@ -1,11 +1,10 @@
 """What ties the classes of a batch to each other: filters over other pods, and gangs."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from scoring.pod_filter import PodFilter, Waiting
 from scoring.topology import SpreadDomains
-from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Nodes
 from tradewind.planner.problem import Amounts, Codes, Gang, Mask
 from tradewind.planner.relations.attraction import Attraction
@@ -18,23 +17,16 @@ from tradewind.planner.relations.skew import Skew
 from tradewind.planner.terms import Group, pod_filters
 
 
-def gangs(groups: Sequence[Group], staying: Sequence[Pod]) -> tuple[Gang, ...]:
-    """`staying` are the pods that are placed already."""
+def gangs(groups: Sequence[Group]) -> tuple[Gang, ...]:
     members: dict[tuple[str, str], list[int]] = defaultdict(list)
     for index, group in enumerate(groups):
         if group.pod.gang:
             members[group.pod.namespace, group.pod.gang].append(index)
-    running = (
-        Counter((pod.namespace, pod.gang) for pod in staying if pod.gang and not pod.deleting)
-        if members
-        else Counter()
-    )
     found = []
     for key, classes in sorted(members.items()):
         waiting = sum(len(groups[index].pods) for index in classes)
         wanted = max(groups[index].hints.gang_min for index in classes)
-        min_pods = max(wanted - running[key], 0) if wanted else waiting
-        found.append(Gang(name="/".join(key), classes=frozenset(classes), min_pods=min_pods))
+        found.append(Gang(name="/".join(key), classes=frozenset(classes), min_pods=wanted or waiting))
     return tuple(found)
 
 

@@ -11,7 +11,7 @@ from tradewind.cluster.guide import Guide
 from tradewind.cluster.karpenter import Provisioning
 from tradewind.cluster.metrics import WatchView
 from tradewind.cluster.objects import Namespace, Node, Pod
-from tradewind.cluster.reflector import Reflector, cluster_resources
+from tradewind.cluster.reflector import Reflector, cluster_resources, finished_pods
 from tradewind.errors import TradewindError
 from tradewind.kube.access import ApiClient, connect
 from tradewind.kube.client import Client
@@ -142,9 +142,9 @@ class LiveSource:
 
     def attach(self, cache: Cache, stale_seconds: int) -> None:
         # A watch lasts up to twice as long, and a third is left to begin the next one.
-        self._reflector = Reflector(
-            self.api, cluster_resources(cache), Pace(watch_seconds=stale_seconds // 3)
-        )
+        pace = Pace(watch_seconds=stale_seconds // 3)
+        self._reflector = Reflector(self.api, cluster_resources(cache), pace)
+        self._finished = Reflector(self.api, [finished_pods(cache)], pace)
 
     @property
     def synced(self) -> bool:
@@ -156,9 +156,11 @@ class LiveSource:
 
     def start(self) -> None:
         self._reflector.start()
+        self._finished.start()
 
     def stop(self) -> None:
         self._reflector.stop()
+        self._finished.stop()
 
 
 def from_file(path: Path) -> Source:

@@ -5,13 +5,6 @@ import pytest
 from tests.builders import PodBuilder, pod
 from tradewind.planner.standing.owed import owed
 
-_GANG, _SIZE = "tradewind.dev/gang", "tradewind.dev/gang-min"
-
-
-def _member(name: str, size: int = 0) -> PodBuilder:
-    made = pod(name).annotation(_GANG, "g")
-    return made.annotation(_SIZE, str(size)) if size else made
-
 
 def _replica(number: int) -> PodBuilder:
     return pod(f"db-{number}").owner("StatefulSet", "db", "1")
@@ -21,13 +14,6 @@ def _replica(number: int) -> PodBuilder:
     ("pods", "expected"),
     [
         pytest.param([pod("a"), pod("b")], {}, id="plain pods owe nothing"),
-        pytest.param([_member("a", 5), _member("b")], {"a": 1.5, "b": 1.5}, id="a gang lacks three of five"),
-        pytest.param([_member("a", 2), _member("b")], {}, id="a whole gang lacks none"),
-        pytest.param([_member("a"), _member("b")], {}, id="nobody says how large it is to be"),
-        pytest.param(
-            [_member("a", 3), _member("b").phase("Succeeded")], {"a": 1.0}, id="who has finished is not owed"
-        ),
-        pytest.param([_member("a", 2).phase("Succeeded")], {}, id="nobody is left to be like"),
         pytest.param([_replica(0), _replica(3)], {"db-0": 1.0, "db-3": 1.0}, id="two numbers are free"),
         pytest.param([_replica(5), _replica(6)], {}, id="numbers need not begin at 0"),
         pytest.param([_replica(0), _replica(1), _replica(2).deleting()], {}, id="it shrinks from above"),
@@ -58,7 +44,9 @@ def _controlled(name: str, owner: str = "web") -> PodBuilder:
         pytest.param([_controlled("a"), _controlled("b").phase("Failed")], 3, {"a": 2.0}, id="one has ended"),
         pytest.param([_controlled("a"), _controlled("b", "other")], 3, {"a": 2.0}, id="each has its own"),
         pytest.param([_controlled("a").phase("Succeeded")], 2, {}, id="nobody is left to be like"),
-        pytest.param([_controlled("a").annotation(_GANG, "g")], 2, {}, id="a gang says it itself"),
+        pytest.param(
+            [_controlled("a").annotation("tradewind.dev/gang", "g")], 2, {"a": 1.0}, id="one of a gang"
+        ),
     ],
 )
 def test_owed_by_what_the_controller_wants(

@@ -236,14 +236,6 @@ def test_pods_that_are_spread_and_have_no_room_make_room_no_dearer() -> None:
     assert found.guide.kinds[0].bids == {}
 
 
-def test_what_is_owed_is_planned_for() -> None:
-    """A gang of five of which two are there: three more, and so more than a node of four places."""
-    gang = [each.annotation("tradewind.dev/gang", "g") for each in _pods(2)]
-    gang[0] = gang[0].annotation("tradewind.dev/gang-min", "5")
-    found = _Run([_node("a", 1.0), _node("b", 1.0)], gang).solved()
-    assert found.solution.opened.sum() == pytest.approx(1.25, abs=0.01)
-
-
 def test_what_a_replica_set_owes_is_planned_for() -> None:
     """Two of seven are there: five more, and so all of a node of four places and three of another."""
     replicas = [each.owner("ReplicaSet", "web", "uid-web") for each in _pods(2, on="a")]

@@ -1,12 +1,11 @@
 """Pods that controllers still owe, and that are like those of theirs that are there.
 
-A gang says how many it is to be, and the pods of a StatefulSet are numbered. What others want was read.
+The pods of a StatefulSet are numbered. What others want was read.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
-from scoring.gangs import gang_size
 from tradewind.cluster.objects import Pod
 
 
@@ -15,20 +14,16 @@ def owed(pods: Iterable[Pod], wanted: Mapping[str, int]) -> Mapping[str, float]:
 
     `wanted` are pods at the same time, by the UID of their controller.
     """
-    gangs: dict[tuple[str, str], list[Pod]] = defaultdict(list)
     stateful: dict[str, list[Pod]] = defaultdict(list)
     controlled: dict[str, list[Pod]] = defaultdict(list)
     for pod in pods:
         if pod.deleting:
             continue
-        if pod.gang:
-            gangs[pod.namespace, pod.gang].append(pod)
-        elif pod.owner is not None and pod.owner.kind == "StatefulSet":
+        if pod.owner is not None and pod.owner.kind == "StatefulSet":
             stateful[pod.workload].append(pod)
         elif pod.owner is not None and pod.owner.uid in wanted and not pod.finished:
             controlled[pod.owner.uid].append(pod)
-    missing = [(members, gang_size(members) - len(members)) for members in gangs.values()]
-    missing += [(replicas, _gaps(replicas)) for replicas in stateful.values()]
+    missing = [(replicas, _gaps(replicas)) for replicas in stateful.values()]
     missing += [(there, wanted[uid] - len(there)) for uid, there in controlled.items()]
     return dict(_shared(missing))
 
