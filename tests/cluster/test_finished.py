@@ -6,6 +6,7 @@ from tests.builders import PodBuilder, offer_of, pod
 from tradewind.cluster import finished
 from tradewind.cluster.cache import Cache
 from tradewind.cluster.finished import FinishedPod, finished_pod
+from tradewind.cluster.names import MAX_POD_ANNOTATION
 
 _GANG = "tradewind.dev/gang"
 
@@ -83,7 +84,8 @@ def test_a_namespace_keeps_the_newest_and_takes_nothing_from_others(monkeypatch:
 
 def test_what_is_kept_of_a_pod_does_not_grow_with_what_its_author_wrote() -> None:
     long = "g" * 200_000
-    kept = finished_pod(_done("x", gang=long, job=long).annotation("tradewind.dev/conflicts", long).build())
+    longest = "g" * MAX_POD_ANNOTATION  # that is read at all
+    kept = finished_pod(_done("x", gang=longest, job=long).build())
     assert kept == FinishedPod("default/x", "default", kept.run)
     assert len(kept.run) == 16
     assert finished_pod(pod("x").label("app", long).phase("Failed").on("a").build()) == FinishedPod(
