@@ -63,14 +63,14 @@ def silent_about_its_configuration(service: Service, verb: str, resource: str, _
 def without_waking(service: Service, verb: str, resource: str, add: Add) -> None:
     """A rejected pod that would be accepted now waits for kube-scheduler's own retry."""
     eventually(service.ready)
-    service.configure({"rules": {"limits": {"overcommit": {"memory": 1}}}})
+    service.configure({"rules": {"disk_type": {"policy": "required"}}})
     before = service.known("nodes")
     add("nodes")
     eventually(lambda: service.knows_more_than(before, "nodes"))
-    greedy = objects.pod("greedy", "default", containers=[objects.container(limits={"memory": "1Pi"})])
-    request = {"Pod": greedy, "NodeNames": ["late"]}
+    picky = objects.pod("picky", "default", annotations={"tradewind.dev/disk-type": "nvme"})
+    request = {"Pod": picky, "NodeNames": ["late"]}
     eventually(lambda: service.post("/filter", request)["NodeNames"] == [])
-    service.configure({})
+    service.configure({"rules": {"disk_type": {"policy": "preferred"}}})
     eventually(lambda: service.refusals(verb, resource) > 0)
 
 

@@ -127,6 +127,6 @@ def test_every_binding_of_the_overlay_is_tried(installed: Installation) -> None:
     names = {
         obj["metadata"]["name"]
         for obj in installed.objects
-        if obj["kind"].endswith("Binding") and obj["subjects"][0]["name"] == account
+        if obj["kind"].endswith("RoleBinding") and obj["subjects"][0]["name"] == account
     }
     assert names - {account} == set(REFUSALS)
