@@ -108,6 +108,7 @@ def test_cost_of_all_used_and_idle_nodes(table: Path) -> None:
     fed = Fed(settings)
     fed.cache.apply_pod(pod("work").on("a").build())
     daemon = [{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "d", "uid": "d", "controller": True}]
+    fed.cache.apply_pod(pod("ending").on("b").deleting().build())
     fed.cache.apply_pod(pod("daemon").on("c").field("metadata", "ownerReferences", value=daemon).build())
     fed.follow(settings)
     costs = {nodes: fed.metric("cost_dollars_per_hour", nodes=nodes) for nodes in ("all", "used", "idle")}

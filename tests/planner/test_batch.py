@@ -6,6 +6,7 @@ from tests.builders import NodeBuilder, PodBuilder, node, pod
 from tests.planner.cases import HOST, ZONE, batch_of, copies, filled, planned, policy_of, where
 from tradewind.cluster import hints
 from tradewind.planner import plan_annotation
+from tradewind.planner.batch import make_batch
 from tradewind.planner.planner import plan
 
 
@@ -112,6 +113,17 @@ def test_nothing_is_planned_onto_a_node_that_is_about_to_be_taken_away(leaving: 
     assert list(where(found).values()) == ["dear"]
     (reason,) = found.unplaced.values()
     assert "leaving: node(s) had a termination notice (1 of 2 nodes; 1 would do without this)" in reason
+
+
+def test_room_beside_terminating_pods_alone_costs_the_price_of_its_node() -> None:
+    staying = [
+        pod("a").owner("ReplicaSet", "a", "a").on("used"),
+        pod("b").owner("ReplicaSet", "b", "b").deleting().on("ending"),
+    ]
+    cache = filled([node("used").price(2), node("ending").price(1)], [*staying, pod("p").requests(cpu="1")])
+    problem = make_batch(cache.snapshot(), cache.all_pods(), policy_of).problem
+    in_use = dict(zip(problem.node_names, problem.in_use.tolist(), strict=True))
+    assert in_use == {"used": True, "ending": False}
 
 
 def test_pods_on_such_a_node_stay_what_others_look_for() -> None:

@@ -17,7 +17,7 @@ from tradewind.cluster import bonds
 from tradewind.cluster.budgets import Budget
 from tradewind.cluster.selectors import parse_selector
 from tradewind.planner.bound import lower_bound
-from tradewind.planner.drains import Drains, drains, movable
+from tradewind.planner.drains import Drains, Kept, drains, movable
 from tradewind.planner.keepers import CAUTIONS, Keeper, Limits
 
 
@@ -102,6 +102,27 @@ def test_what_every_node_has_keeps_none(kind: str) -> None:
 def test_a_mirror_pod_without_an_owner_keeps_none() -> None:
     mirror = pod("etcd").on("dear").annotation("kubernetes.io/config.mirror", "x")
     assert found([mirror]).empty == ("dear", "cheap")
+
+
+def test_a_node_whose_last_pods_are_terminating_is_no_saving_and_takes_none() -> None:
+    """The ending node is the cheapest and has room: were it in use, both others would be emptied onto it."""
+    nodes = [*NODES, node("ending").price(0.1)]
+    told = found([web("gone", "ending").deleting(), *two(web("a", "dear"))], nodes)
+    assert told.empty == ()
+    assert told.kept == {"ending": Kept(Keeper.TERMINATING, ())}
+    moves = [(each.node, move.target) for each in told.sets for move in each.moves]
+    assert moves == [("dear", "cheap")]
+
+
+def test_a_cluster_whose_pods_are_all_terminating_is_not_to_be_had_for_nothing() -> None:
+    told = found([web("a", "dear").deleting(), web("b", "cheap").deleting()])
+    assert (told.empty, told.sets) == ((), ())
+    assert [each.keeper for each in told.kept.values()] == [Keeper.TERMINATING] * 2
+
+
+def test_terminating_pods_beside_others_do_not_keep_a_node() -> None:
+    told = found([web("gone", "dear").deleting(), *two(web("a", "dear"))])
+    assert [(each.node, len(each.moves)) for each in told.sets] == [("dear", 1)]
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +12,7 @@ from tests.builders import NodeBuilder, PodBuilder, node, offer_of, pod
 from tradewind.cluster.cache import Cache
 from tradewind.cluster.objects import Node, Pod
 from tradewind.config import document
-from tradewind.shadow.cluster import Compared, ShadowCluster, ShadowPolicies, Side
+from tradewind.shadow.cluster import Compared, ShadowCluster, ShadowPolicies, Side, real_side
 
 _POLICIES = document.parse(
     "{apiVersion: tradewind.dev/v1alpha1, kind: TradewindConfiguration, preset: cost}"
@@ -91,6 +92,15 @@ def test_a_pod_leaves_when_the_real_one_does_and_makes_room() -> None:
     assert world.shadow.placements() == {}, "b is where it is: nobody moves a running pod here"
     world.bind(_pod("c", "dear"))
     assert world.shadow.placements() == {"c": "cheap"}
+
+
+def test_a_node_with_terminating_pods_alone_is_in_use_on_neither_side() -> None:
+    world = World(_node("dear", 1.0), _node("cheap", 0.1))
+    world.follow()
+    world.bind(_pod("a", "dear"), _pod("b", "dear"))
+    assert world.bind(_pod("a", "dear").deleting(), _pod("b", "dear").deleting()) == (Side(), Side())
+    assert real_side(*world.cache.state()) == Side()
+    assert set(world.shadow.placements()) == {"a", "b"}, "they take room until they are gone"
 
 
 def test_a_pod_without_a_place_saves_nothing_until_it_finds_one() -> None:
@@ -180,6 +190,7 @@ _EVENTS = st.one_of(
     st.tuples(st.just("bind"), st.sampled_from(_NAMES), st.sampled_from(["500m", "1", "2", "3"])),
     st.tuples(st.just("daemon"), st.sampled_from(_NAMES), st.just("250m")),
     st.tuples(st.just("end"), st.integers(0, 30), st.just("")),
+    st.tuples(st.just("delete"), st.integers(0, 30), st.just("")),
     st.tuples(st.just("lose"), st.sampled_from(_NAMES), st.just("")),
     st.tuples(st.just("come"), st.sampled_from(_NAMES), st.just("")),
     st.tuples(st.just("price"), st.sampled_from(_NAMES), st.sampled_from(["0.01", "7"])),
@@ -209,6 +220,8 @@ def _happen(world: World, what: str, of: str | int, size: str, name: str) -> Non
             world.cache.apply_pod(built)
     elif what == "end" and isinstance(of, int) and pods:
         world.cache.remove_pod(pods[of % len(pods)].uid)
+    elif what == "delete" and isinstance(of, int) and pods:
+        world.cache.apply_pod(msgspec.structs.replace(pods[of % len(pods)], deleting=True))
     elif what == "lose" and isinstance(of, str):
         world.cache.remove_node(of)
         for each in pods:
@@ -239,11 +252,10 @@ def _check(world: World, real: Side, shadow: Side) -> None:
     for each in pods:
         daemon = each.owner is not None
         place = moved.get(each.uid, each.node_name)
-        if not daemon:
+        assert not daemon or place == each.node_name
+        if not (daemon or each.deleting):
             used.add(each.node_name)
             used_here.add(place)
-        else:
-            assert place == each.node_name
         if each.uid not in waiting:
             asked[place] += each.requests["cpu"]
     for name, milli in asked.items():

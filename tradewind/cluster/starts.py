@@ -15,6 +15,7 @@ from typing import NamedTuple
 import msgspec
 
 from tradewind.cluster.cache import Cache
+from tradewind.cluster.in_use import NODES_OWN
 from tradewind.cluster.interning import InterningDecoder
 from tradewind.cluster.wire import NULL, Metadata, OwnerReference
 from tradewind.errors import UnreadableObjectError
@@ -26,8 +27,6 @@ _NODE_FAULTS = frozenset({"CreateContainerError", "RunContainerError"})
 _PENDING_FAULTS = frozenset({"", "ContainerCreating", "PodInitializing"})
 # Reasons of a pod that its kubelet did not admit.
 _REJECTIONS = frozenset({"OutOfcpu", "OutOfmemory", "NodeAffinity", "UnexpectedAdmissionError", "Evicted"})
-# They start with the node, whatever else is not ready there yet.
-_NODES_OWN = frozenset({"DaemonSet", "Node"})
 
 _LIMIT_SECONDS = 600.0
 # By then all watches have told how a pod ceased to be pending.
@@ -89,7 +88,8 @@ _decoder = msgspec.json.Decoder(_Pod)
 
 
 def _of_node(owners: Iterable[OwnerReference] | None) -> bool:
-    return any(owner.kind in _NODES_OWN for owner in owners or ())
+    """Such pods start with the node, whatever else is not ready there yet."""
+    return any(owner.kind in NODES_OWN for owner in owners or ())
 
 
 _read_of_node = InterningDecoder(tuple[OwnerReference, ...], _of_node, "metadata.ownerReferences")

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from tradewind.cluster.cache import Cache
+from tradewind.cluster.in_use import nodes_in_use
 from tradewind.cluster.snapshot import Snapshot
 from tradewind.errors import PriceSourceError, PriceTableError
 from tradewind.kube.mounts import Watched
@@ -170,12 +171,7 @@ class MarketFeed:
 
 
 def _used(cache: Cache, snapshot: Snapshot) -> list[int]:
-    """Rows of the nodes with a pod that belongs to no DaemonSet and is not static."""
-    names = {
-        pod.node_name
-        for pod in cache.all_pods()
-        if not pod.finished and (pod.owner is None or pod.owner.kind not in {"DaemonSet", "Node"})
-    }
+    names = nodes_in_use(cache.all_pods())
     return [row for name, row in snapshot.row_of.items() if name in names]
 
 

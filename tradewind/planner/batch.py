@@ -11,9 +11,9 @@ from scoring.gangs import without_gang
 from scoring.policy import Policy
 from tradewind.cluster import hints
 from tradewind.cluster.hints import Hints, workload
+from tradewind.cluster.in_use import nodes_in_use
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Snapshot
-from tradewind.planner.keepers import NODES_OWN
 from tradewind.planner.problem import Problem
 from tradewind.planner.rent import NO_RENT, Rent
 from tradewind.planner.terms import (
@@ -134,8 +134,7 @@ def _problem(
     emptied: Collection[str],
 ) -> Problem:
     nodes = snapshot.nodes
-    in_use = {pod.node_name for pod in staying if pod.owner is None or pod.owner.kind not in NODES_OWN}
-    used = nodes.cluster.table.rows(in_use.difference(emptied))
+    used = nodes.cluster.table.rows(nodes_in_use(staying).difference(emptied))
     left = nodes.cluster.table.rows(emptied)
     mask = nodes.durable.copy()
     mask[:] = False

@@ -15,6 +15,7 @@ import numpy as np
 
 from tradewind.cluster import hints
 from tradewind.cluster.budgets import Budget
+from tradewind.cluster.in_use import is_occupying, is_using
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Snapshot
 from tradewind.planner import keepers
@@ -138,12 +139,7 @@ class _Cluster:
         self._on: dict[str, list[Pod]] = defaultdict(list)
         keeping: dict[str, list[tuple[Keeper, Pod]]] = defaultdict(list)
         for pod in pods:
-            if (
-                pod.node_name not in snapshot.row_of
-                or pod.finished
-                or pod.deleting
-                or keepers.belongs_to_node(pod)
-            ):
+            if pod.node_name not in snapshot.row_of or not is_using(pod):
                 continue
             self._on[pod.node_name].append(pod)
             keeper = of_pods.of_planned(pod) if pod.uid in unbound else of_pods.of_pod(pod)
@@ -152,6 +148,7 @@ class _Cluster:
         self.open: list[str] = []
         self.empty: list[str] = []
         self.kept: dict[str, Kept] = {}
+        occupied = {pod.node_name for pod in pods if is_occupying(pod)}
         table, leaving = snapshot.nodes.cluster.table, snapshot.nodes.cluster.leaving
         for node, leaves in zip(table.nodes, leaving.tolist(), strict=True):
             own = keepers.of_node(node, leaving=leaves)
@@ -165,6 +162,8 @@ class _Cluster:
                 self.kept[node.name] = Kept(first, named)
             elif node.name in self._on:
                 self.open.append(node.name)
+            elif node.name in occupied:
+                self.kept[node.name] = Kept(Keeper.TERMINATING, ())
             else:
                 self.empty.append(node.name)
 

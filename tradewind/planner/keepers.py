@@ -8,12 +8,11 @@ from enum import StrEnum
 from scoring.topology import matching
 from tradewind.cluster import bonds, hints
 from tradewind.cluster.budgets import Budget
+from tradewind.cluster.in_use import belongs_to_node
 from tradewind.cluster.objects import DEFAULT_SCHEDULER, Node, Pod
 from tradewind.cluster.placed import group_of
 from tradewind.cluster.snapshot import Snapshot
 
-# Pods that every node of a pool has: a node with nothing else on it could be given back.
-NODES_OWN = frozenset({"DaemonSet", "Node"})
 _CONTROL_PLANE = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
 
 
@@ -23,6 +22,7 @@ class Keeper(StrEnum):
     CONTROL_PLANE = "control-plane"
     LEAVING = "leaving"
     NODE = "node"
+    TERMINATING = "terminating"
     DO_NOT_DISRUPT = "do-not-disrupt"
     SAFE_TO_EVICT = "safe-to-evict"
     PREFER_NO_EVICTION = "prefer-no-eviction"
@@ -47,6 +47,7 @@ SENTENCES: Mapping[Keeper, str] = {
     Keeper.CONTROL_PLANE: "part of the control plane",
     Keeper.LEAVING: "with a termination notice: they go by themselves",
     Keeper.NODE: f"annotated with {bonds.DO_NOT_DISRUPT} or {bonds.SCALE_DOWN_DISABLED}",
+    Keeper.TERMINATING: "whose last pods are terminating",
     Keeper.DO_NOT_DISRUPT: "kept by pods with do-not-disrupt",
     Keeper.SAFE_TO_EVICT: 'kept by pods with safe-to-evict: "false"',
     Keeper.PREFER_NO_EVICTION: "kept by pods with prefer-no-eviction",
@@ -149,10 +150,6 @@ def of_node(node: Node, *, leaving: bool) -> Keeper | None:
     if leaving:
         return Keeper.LEAVING
     return Keeper.NODE if node.bonds else None
-
-
-def belongs_to_node(pod: Pod) -> bool:
-    return (pod.owner is not None and pod.owner.kind in NODES_OWN) or bonds.MIRROR in pod.bonds
 
 
 def _tied(pod: Pod) -> bool:

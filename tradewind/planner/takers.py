@@ -10,10 +10,10 @@ import numpy as np
 from scoring.filters.pod_anti_affinity import PodAntiAffinity
 from scoring.topology import beside
 from tradewind.cluster.groups import PodGroup
+from tradewind.cluster.in_use import belongs_to_node
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.placed import group_of
 from tradewind.planner.batch import Batch
-from tradewind.planner.keepers import NODES_OWN
 from tradewind.planner.problem import Amounts, Assignment, Codes, Mask
 
 _TYPE = "node.kubernetes.io/instance-type"
@@ -126,7 +126,7 @@ class Takers:
         nodes = self._batch.snapshot.nodes
         taken = np.zeros_like(nodes.allocatable)
         for row, pod in zip(self._pods.rows.tolist(), self._pods.pods, strict=True):
-            if pod.owner is not None and pod.owner.kind in NODES_OWN:
+            if belongs_to_node(pod):
                 for resource, amount in pod.requests.items():
                     if resource in nodes.resource_rows:
                         taken[nodes.resource_rows[resource], row] += amount

@@ -14,11 +14,11 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
+from tradewind.cluster.in_use import is_using
 from tradewind.cluster.objects import Node, Pod
 from tradewind.cluster.snapshot import Floats, Offer, Snapshot
 from tradewind.errors import TradewindError
 from tradewind.market.pools import ON_DEMAND, SPOT, pool_of
-from tradewind.planner.keepers import belongs_to_node
 from tradewind.runtime.source import Copied
 
 _POOL_LABELS = (
@@ -167,7 +167,7 @@ def _evicted(pods: Iterable[Pod], gone: Collection[str]) -> list[Pod]:
     for pod in pods:
         if pod.node_name not in gone:
             left.append(pod)
-        elif not (belongs_to_node(pod) or pod.finished or pod.deleting):
+        elif is_using(pod):
             left.append(msgspec.structs.replace(pod, node_name=""))
     return left
 

@@ -7,11 +7,12 @@ from typing import NamedTuple
 import msgspec
 
 from tradewind.cluster import bonds
+from tradewind.cluster.in_use import is_using
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Snapshot
 from tradewind.market.coverage import Coverage
 from tradewind.planner.batch import PolicyOf
-from tradewind.planner.keepers import Keepers, belongs_to_node
+from tradewind.planner.keepers import Keepers
 from tradewind.planner.planner import plan
 from tradewind.planner.settings import PoolTemplate
 from tradewind.planner.worker import Worker
@@ -35,7 +36,7 @@ class State(NamedTuple):
     """A side once its waiting pods are planned."""
 
     nodes: Money  # all of them
-    used: Money  # those with pods of their own
+    used: Money  # those in use
     placed: Mapping[str, str]  # namespace/name to node, those that go with their node aside
     unplaced: Mapping[str, str]  # to the reason
     pools: Mapping[str, str]  # pods without a place that a pool would grow for
@@ -85,7 +86,7 @@ def _state(side: Side, worker: Worker, seconds: float, *, anew: bool) -> State:
         msgspec.structs.replace(pod, node_name=node_of[pod.uid]) if pod.uid in node_of else pod
         for pod in pods
     ]
-    own = [pod for pod in settled if pod.node_name and not (pod.finished or belongs_to_node(pod))]
+    own = [pod for pod in settled if is_using(pod)]
     prices = {pool.name: pool.price or 0.0 for pool in side.pools}
     return State(
         nodes=side.bill.total,
@@ -102,6 +103,4 @@ def _state(side: Side, worker: Worker, seconds: float, *, anew: bool) -> State:
 
 def _free(pod: Pod) -> bool:
     """Whether its place is the scheduler's choice alone."""
-    if not pod.node_name or pod.finished or pod.deleting or belongs_to_node(pod):
-        return False
-    return bonds.CLAIM not in pod.bonds and Keepers.of_planned(pod) is None
+    return is_using(pod) and bonds.CLAIM not in pod.bonds and Keepers.of_planned(pod) is None

@@ -12,6 +12,7 @@ import msgspec
 
 from tradewind.cluster import hints
 from tradewind.cluster.budgets import Budget
+from tradewind.cluster.in_use import is_using
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Snapshot
 from tradewind.market.coverage import Coverage
@@ -138,11 +139,7 @@ def expected_interruptions(snapshot: Snapshot, pods: Sequence[Pod]) -> float:
     rates: dict[str, float] = dict(
         zip(snapshot.nodes.names, snapshot.nodes.interruption_rate.tolist(), strict=True)
     )
-    return sum(
-        rates.get(pod.node_name, 0.0)
-        for pod in pods
-        if not (pod.finished or (pod.owner and pod.owner.kind in {"DaemonSet", "Node"}))
-    )
+    return sum(rates.get(pod.node_name, 0.0) for pod in pods if is_using(pod))
 
 
 class _Planned:

@@ -17,9 +17,9 @@ from scoring.in_tree import with_in_tree
 from scoring.in_tree_scores import extender_scores, plugin_scores
 from scoring.policy import Policy
 from tradewind.cluster.cache import Cache
+from tradewind.cluster.in_use import belongs_to_node, is_using
 from tradewind.cluster.objects import LIMITS, Node, Pod
 from tradewind.cluster.snapshot import Floats, Offer, Snapshot
-from tradewind.planner.keepers import belongs_to_node
 
 # Pods that are placed in one round: each takes some milliseconds on a large cluster.
 MAX_PLACED = 200
@@ -67,7 +67,7 @@ class ShadowCluster:
         self._real: dict[str, Pod] = {}  # by UID: on a node
         self._node_of: dict[str, str] = {}  # by UID: here
         self._on: defaultdict[str, dict[str, None]] = defaultdict(dict)  # the same by node, in order
-        self._really: Counter[str] = Counter()  # pods by node that are not the node's own
+        self._really: Counter[str] = Counter()  # pods by node that is in use for them
         self._queue: dict[str, Pod] = {}  # by UID: without a place here
         self._given_back: set[str] = set()  # nodes that reality has no use for and this cluster has
         self._looked = False  # for places of all that are in the queue, since something left
@@ -79,6 +79,7 @@ class ShadowCluster:
         before, self._snapshot = self._snapshot, snapshot
         self._follow_nodes(before, snapshot)
         alive = {pod.uid: pod for pod in pods if pod.node_name in snapshot.row_of and not pod.finished}
+        self._really = _using(alive.values())
         for uid in self._real.keys() - alive.keys():
             self._leave(uid)
         news = [pod for uid, pod in alive.items() if self._real.get(uid) is not pod]
@@ -98,8 +99,8 @@ class ShadowCluster:
         """Reality, and the shadow."""
         if self._snapshot is None:
             return Side(), Side()
-        shadow = Counter({name: len(own) for name in self._on if (own := self._own_on(name))})
-        shadow.update(pod.node_name for pod in self._queue.values())
+        shadow = Counter(name for uid, name in self._node_of.items() if is_using(self._real[uid]))
+        shadow += _using(self._queue.values())
         return _side(self._snapshot, self._really), _side(self._cache.snapshot(), shadow)
 
     @property
@@ -154,8 +155,6 @@ class ShadowCluster:
     def _take(self, pod: Pod) -> None:
         known = pod.uid in self._real
         self._real[pod.uid] = pod
-        if not known and not belongs_to_node(pod):
-            self._really[pod.node_name] += 1
         if pod.uid in self._node_of:  # its labels or its size may be others now
             self._stand(pod, self._node_of[pod.uid])
         elif known:
@@ -180,12 +179,9 @@ class ShadowCluster:
         self._cache.apply_pod(msgspec.structs.replace(pod, node_name=node_name))
 
     def _leave(self, uid: str) -> None:
-        pod = self._real[uid]
         self._compared.discard(uid)
         self._queue.pop(uid, None)
         self._take_off(uid)
-        if not belongs_to_node(pod):
-            self._really -= Counter([pod.node_name])  # keeps no zeros
         del self._real[uid]
 
     def _displace(self, uid: str) -> None:
@@ -242,8 +238,11 @@ class ShadowCluster:
 
 
 def real_side(snapshot: Snapshot, pods: Iterable[Pod]) -> Side:
-    own = (pod for pod in pods if pod.node_name and not (pod.finished or belongs_to_node(pod)))
-    return _side(snapshot, Counter(pod.node_name for pod in own))
+    return _side(snapshot, _using(pods))
+
+
+def _using(pods: Iterable[Pod]) -> Counter[str]:
+    return Counter(pod.node_name for pod in pods if is_using(pod))
 
 
 def _side(snapshot: Snapshot, counts: Mapping[str, int]) -> Side:

@@ -62,6 +62,7 @@ class FakeCluster:
         self.recreated: Callable[[str], str] = lambda owner: owner  # what the controller makes in its place
         self.lands: Callable[[Pod, str], str] = lambda _, target: target
         self.starts_for: Callable[[Pod], float] = lambda _: 0.0  # seconds on its node until it is Ready
+        self.hangs: Callable[[Pod], bool] = lambda _: False  # stays terminating
         # None, or what the API server answers: "refused", or else nobody knows whether the pod was evicted.
         self.answers: Callable[[], str | None] = lambda: None
         self.crash_after = -1  # evictions; then the leader dies before the answer
@@ -218,7 +219,7 @@ class FakeCluster:
 
     def _end_terminating(self) -> None:
         for each in self.cache.all_pods():
-            if each.deleting:
+            if each.deleting and not self.hangs(each):
                 self.cache.remove_pod(each.uid)
 
     def _start_pods(self) -> None:

@@ -43,6 +43,18 @@ def test_a_node_is_emptied_pod_by_pod() -> None:
     cluster.check()
 
 
+def test_a_terminating_pod_on_the_node_does_not_end_its_set() -> None:
+    cluster = two_nodes(pods=1)
+    uid = cluster.add_pod("slow", "dear")
+    [slow] = cluster.cache.pods([uid])
+    cluster.cache.apply_pod(msgspec.structs.replace(slow, deleting=True))
+    cluster.hangs = lambda pod: pod.uid == uid
+    cluster.run(20)
+    assert [drain.phase for drain in cluster.ended] == [Phase.DONE]
+    assert [pod.uid for pod in cluster.on("dear")] == [uid]
+    cluster.check()
+
+
 def replicas_together(starts_for: float) -> FakeCluster:
     """Two of one workload on the dear node, one on the cheap one, and a pod of another workload."""
     cluster = FakeCluster(**QUICK)

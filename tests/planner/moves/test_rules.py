@@ -5,11 +5,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tests.builders import PodBuilder, namespace, pod
+from tests.builders import PodBuilder, namespace, offer_of, pod
+from tradewind.cluster.cache import Cache
 from tradewind.planner.drains import DrainSet, Move
 from tradewind.planner.keepers import Keeper
 from tradewind.planner.moves.ledger import Eviction, Ledger
-from tradewind.planner.moves.rules import Rules, Stakes, closed, pays_not
+from tradewind.planner.moves.rules import Rules, Stakes, closed, pays_not, stakes
 from tradewind.planner.settings import MoveSettings, MoveWindow
 
 NOW = datetime(2026, 3, 4, 12, tzinfo=UTC).timestamp()  # a Wednesday
@@ -51,6 +52,11 @@ def evicted(seconds_ago: float, owner: str = "web-uid") -> Ledger:
 )
 def test_which_pods(each: PodBuilder, ledger: Ledger, keeper: Keeper | None) -> None:
     assert rules(ledger).keeper(each.build()) is keeper
+
+
+def test_terminating_pods_are_not_at_stake() -> None:
+    pods = [web("a"), web("b").deleting(), web("agent").owner("DaemonSet", "agent", "agent")]
+    assert stakes(Cache(offer_of).snapshot(), [each.build() for each in pods]).pods == 1
 
 
 def drain(price: float, *pods: PodBuilder) -> DrainSet:

@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import msgspec
 
+from tradewind.cluster.in_use import is_using
 from tradewind.cluster.objects import Pod
 from tradewind.planner import gate
 from tradewind.planner.drains import DrainSet, Move
-from tradewind.planner.keepers import belongs_to_node
 from tradewind.planner.moves.causes import Cause
 from tradewind.planner.moves.ledger import SKEW_SECONDS
 from tradewind.planner.selection import created_at
@@ -229,11 +229,7 @@ def others_on(drain: Drain, pods: Iterable[Pod]) -> list[Pod]:
     if drain.cause is not Cause.MONEY:
         return []
     own = {each.pod.uid for each in drain.moves}
-    return [
-        pod
-        for pod in pods
-        if pod.node_name == drain.node and pod.uid not in own and not (belongs_to_node(pod) or pod.finished)
-    ]
+    return [pod for pod in pods if pod.node_name == drain.node and pod.uid not in own and is_using(pod)]
 
 
 class InFlight(NamedTuple):

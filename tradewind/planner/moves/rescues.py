@@ -16,12 +16,12 @@ import numpy as np
 from scoring.pod_filter import PodFilter
 from scoring.policy import Policy
 from scoring.scorers.workload_priority import WorkloadPriority
+from tradewind.cluster.in_use import is_using
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Snapshot
 from tradewind.planner.batch import PolicyOf, make_batch
 from tradewind.planner.drains import DrainSet, Move, carried_out
 from tradewind.planner.greedy import greedy
-from tradewind.planner.keepers import belongs_to_node
 from tradewind.planner.moves.causes import Cause
 from tradewind.planner.problem import Mask
 from tradewind.planner.rent import NO_RENT, Rent
@@ -208,4 +208,4 @@ def _on_durable(pod: Pod, snapshot: Snapshot) -> bool:
 
 
 def _runs(pod: Pod, snapshot: Snapshot) -> bool:
-    return pod.node_name in snapshot.row_of and not (pod.finished or pod.deleting or belongs_to_node(pod))
+    return pod.node_name in snapshot.row_of and is_using(pod)

@@ -11,11 +11,12 @@ from typing import NamedTuple
 import numpy as np
 
 from tradewind.cluster.budgets import Budget
+from tradewind.cluster.in_use import is_using
 from tradewind.cluster.objects import Namespace, Pod
 from tradewind.cluster.snapshot import Snapshot
 from tradewind.planner import gate
 from tradewind.planner.drains import Drains, DrainSet
-from tradewind.planner.keepers import Keeper, Keepers, Limits, belongs_to_node
+from tradewind.planner.keepers import Keeper, Keepers, Limits
 from tradewind.planner.moves.causes import Cause
 from tradewind.planner.moves.ledger import Ledger
 from tradewind.planner.moves.rescues import Terms
@@ -34,8 +35,7 @@ class Stakes(NamedTuple):
 
 
 def stakes(snapshot: Snapshot, pods: Iterable[Pod]) -> Stakes:
-    running = sum(bool(pod.node_name) and not (pod.finished or belongs_to_node(pod)) for pod in pods)
-    return Stakes(float(np.nansum(snapshot.nodes.price)), running)
+    return Stakes(float(np.nansum(snapshot.nodes.price)), sum(map(is_using, pods)))
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,11 @@ import msgspec
 
 from scoring.policy import Policy
 from tradewind.cluster import hints
+from tradewind.cluster.in_use import belongs_to_node
 from tradewind.cluster.objects import Pod
 from tradewind.planner.standing.owed import owed
 
 # Pods that every node of a pool has: they are no demand, but take from what their node has for others.
-NODES_OWN = frozenset({"DaemonSet", "Node"})
 
 # Of the logarithm of a request; within a step requests differ by a quarter, and in the mean by nothing.
 _STEP = 0.25
@@ -138,12 +138,7 @@ class Census:
 
 
 def demanded(pod: Pod) -> bool:
-    ended = pod.finished or pod.deleting
-    return not ended and not nodes_own(pod)
-
-
-def nodes_own(pod: Pod) -> bool:
-    return pod.owner is not None and pod.owner.kind in NODES_OWN
+    return not (pod.finished or pod.deleting or belongs_to_node(pod))
 
 
 def _terms(pod: Pod) -> Hashable:

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from scoring.label_preference import LabelPreference
+from tradewind.cluster.in_use import belongs_to_node
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Amounts, Nodes
 from tradewind.planner.problem import Floats
-from tradewind.planner.standing.classes import StandingClass, nodes_own
+from tradewind.planner.standing.classes import StandingClass
 from tradewind.planner.terms import prices
 
 # A kind for each node would be none. Pods that are tied to one node stay where they are.
@@ -78,7 +79,7 @@ def _own(nodes: Nodes, pods: Iterable[Pod]) -> tuple[Amounts, Amounts]:
     count = np.zeros(len(nodes), np.int64)
     row_of = nodes.cluster.table.row_of
     for pod in pods:
-        row = row_of.get(pod.node_name) if pod.node_name and nodes_own(pod) and not pod.finished else None
+        row = row_of.get(pod.node_name) if belongs_to_node(pod) and not pod.finished else None
         if row is not None:
             count[row] += 1
             for resource, amount in pod.requests.items():
