@@ -1,6 +1,7 @@
 """The life of the planner: whatever part of it fails or hangs, that shows, and no pod stays held."""
 
 import asyncio
+import functools
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -15,8 +16,9 @@ from tests.builders import node, pod
 from tests.kube.api_server import ApiServer, Asked, Reply, serving
 from tradewind.cluster.cache import Cache
 from tradewind.cluster.karpenter import Provisioning
+from tradewind.cluster.objects import Pod
 from tradewind.config.document import Document
-from tradewind.controller.orders import Orders
+from tradewind.controller.orders import Order, Orders
 from tradewind.controller.release import LEASE
 from tradewind.controller.service import PlannerOptions, PlannerService
 from tradewind.planner import gate, plan_annotation
@@ -87,6 +89,14 @@ class LeaseServer(ApiServer):
     @property
     def ungated(self) -> bool:
         return any("schedulingGates" in str(asked.body) for asked in self.asked if asked.method == "PATCH")
+
+    def patched(self) -> list[str]:
+        """Names of pods, in order."""
+        return [
+            asked.path.split("/pods/")[1].split("/")[0]
+            for asked in self.asked
+            if asked.method == "PATCH" and "/pods/" in asked.path
+        ]
 
     async def answer(self, asked: Asked) -> Reply:
         return (await self._answer(asked))._replace(headers={"Date": format_datetime(self.now, usegmt=True)})
@@ -225,6 +235,56 @@ def test_a_loop_that_hangs_costs_the_lease(api: LeaseServer, monkeypatch: pytest
                 assert not first.leading
                 assert (await first.health(), await second.health()) == (503, 200)
                 await until(lambda: api.ungated)
+                go_on.set()
+
+    asyncio.run(go())
+
+
+def held(name: str) -> Pod:
+    return pod(name).field("spec", "schedulingGates", value=[{"name": gate.GATE}]).build()
+
+
+def test_pods_that_are_ungated_without_a_plan_wait_for_no_wave(
+    api: LeaseServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = plan_annotation.PlanAnnotation("a", api.now.timestamp() + 60)
+    waves = [[Order(held("anchor"), plan)], [Order(held("follower"), plan)]]
+    orders = [Orders(waves=waves, ungate=[held("lost")])]
+
+    async def go() -> None:
+        async with serving(api), Planner(api, "a", monkeypatch) as planner:
+            planner.service._planning.promises.make(order for wave in waves for order in wave)
+            planner.parts.cache.apply_pod(held("anchor"))  # and never bound
+            decide = functools.partial(_next_of, orders)
+            monkeypatch.setattr(planner.service._planning, "decide", decide)
+            await until(lambda: "follower" in api.patched())
+
+    asyncio.run(go())
+    patched = api.patched()
+    assert patched.index("lost") < patched.index("follower")
+
+
+def _next_of(orders: list[Orders], **_: object) -> Orders:
+    return orders.pop() if orders else Orders()
+
+
+def test_pods_that_no_plan_can_place_are_ungated_while_others_are_planned(
+    api: LeaseServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on = threading.Event()
+
+    def decide(*, release: Callable[[Orders], None], news: bool) -> Orders:
+        del news
+        release(Orders(ungate=[held("lost")]))
+        go_on.wait(_SECONDS)
+        return Orders()
+
+    async def go() -> None:
+        async with serving(api), Planner(api, "a", monkeypatch) as planner:
+            monkeypatch.setattr(planner.service._planning, "decide", decide)
+            try:
+                await until(lambda: "lost" in api.patched())
+            finally:
                 go_on.set()
 
     asyncio.run(go())

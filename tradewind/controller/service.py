@@ -372,7 +372,9 @@ class PlannerService:
 
     async def _carry_out(self, orders: Orders, writer: PlanWriter, events: PlanEvents) -> None:
         try:
-            await asyncio.gather(self._write(orders, writer), self._write_events(orders, events))
+            await asyncio.gather(
+                writer.ungate(orders.ungate), self._write(orders, writer), self._write_events(orders, events)
+            )
         except Exception:  # noqa: BLE001  any defect at all: what was not written is planned again
             _log.exception("writing a plan failed")
             self._planning.promises.forget(orders.placed())
@@ -389,7 +391,6 @@ class PlannerService:
         unwritten = outcomes.keys() - written
         planning.promises.forget(order for order in orders.placed() if order.pod.uid in unwritten)
         written |= {order.pod.uid for order in orders.diverted}
-        await writer.ungate(orders.ungate)
         if not written:
             return
         left = await self._bound(frozenset(written), settings.plan_seconds)
