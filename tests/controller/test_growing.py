@@ -32,7 +32,7 @@ class _Look:
         """By name; whom it asks for that is in `asked`."""
         self.reader.asked.clear()
         found = self._growing.wanted([each.build() for each in pods])
-        return {uid.removeprefix("uid-"): count for uid, count in found.items()}
+        return {uid.removeprefix("default/uid-"): count for uid, count in found.items()}
 
     @property
     def asked(self) -> list[str]:
@@ -121,3 +121,18 @@ def test_of_many_some_are_asked_at_each_look_and_everybody_in_turn() -> None:
     assert set(asked[:50]) == set(names)
     look(*pods)
     assert set(look.asked) == set(names[10:30]), "those who were asked the longest ago"
+
+
+def test_a_pod_of_another_namespace_that_names_the_controller_counts_for_nothing() -> None:
+    class Reader(WantedPods):
+        def __init__(self) -> None:
+            pass
+
+        def of(self, kind: str, namespace: str, name: str) -> int:
+            wanted = {("default", "web"): 5, ("evil", "huge"): 2**31}
+            return wanted[namespace, name] if kind == "ReplicaSet" else 0
+
+    forged = _pods(1, age=1.0)[0].namespace("evil").owner("ReplicaSet", "huge", "uid-web")
+    pods = [each.build() for each in (*_pods(3), forged)]
+    found = Growing(Reader(), lambda: _NOW).wanted(pods)
+    assert found["default/uid-web"] == 5

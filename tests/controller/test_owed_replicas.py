@@ -128,3 +128,11 @@ def test_many_workloads_at_once_are_not_all_read_while_pods_wait() -> None:
     assert api.reads == 20
     world.owed()
     assert api.reads == 30
+
+
+def test_a_pod_of_another_namespace_that_names_the_controller_is_not_one_of_its_pods() -> None:
+    world = World(_Api(web=2))
+    forged = pod("forged").namespace("evil").owner("ReplicaSet", "web", "uid-web").on("n")
+    world.cache.apply_pod(forged.build())
+    world.create(1)
+    assert world.owed()

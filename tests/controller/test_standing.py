@@ -130,7 +130,7 @@ def test_pods_to_come_are_counted_by_why(leader: _Leader) -> None:
         leader.cache.apply_pod(
             pod(f"p{number}").requests(cpu="968m").on("a").owner("ReplicaSet", "web", "uid-web").build()
         )
-    leader.wanted = {"uid-web": 5}
+    leader.wanted = {"default/uid-web": 5}
     leader.solves_after(0)
     assert leader.expected() == {"owed": pytest.approx(2, rel=0.01), "lately": 0}
 

@@ -133,7 +133,7 @@ def requested(pod: Pod) -> tuple[tuple[str, str], ...]:
 def workload(pod: Pod) -> str:
     """The controller, or for a pod without one its labels; of its namespace, as anybody may name an owner."""
     if pod.owner:
-        return f"{pod.namespace} {pod.owner.uid}"
+        return pod.controller
     return f"{pod.namespace} {sorted(pair for pair in pod.labels.items() if not pair[0].startswith(_BOUND))}"
 
 

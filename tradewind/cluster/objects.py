@@ -121,6 +121,11 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
         """For a node; held by a gate or not."""
         return not (self.node_name or self.finished or self.deleting)
 
+    @property
+    def controller(self) -> str:
+        """Empty without one; with the namespace, as a pod can name a controller of another as its owner."""
+        return f"{self.namespace}/{self.owner.uid}" if self.owner else ""
+
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"
 

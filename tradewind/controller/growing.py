@@ -31,39 +31,37 @@ class Growing:
     def __init__(self, reader: WantedPods, clock: Callable[[], float] = time.time) -> None:
         self._reader = reader
         self._clock = clock
-        self._readings: dict[str, _Reading] = {}  # by UID of the controller
+        self._readings: dict[str, _Reading] = {}  # by controller
         self._look = 0
 
     def wanted(self, pods: Sequence[Pod]) -> Mapping[str, int]:
-        """UIDs of controllers that seem to owe pods, to how many they want; one look."""
+        """Controllers that seem to owe pods, to how many they want; one look."""
         self._look += 1
         young = self._young(pods)
-        there = Counter(
-            pod.owner.uid for pod in pods if pod.owner and pod.owner.uid in young and _counts(pod)
-        )
-        self._readings = {uid: each for uid, each in self._readings.items() if uid in young}
-        due = [uid for uid in young if self._due(uid, there[uid])]
-        for uid in sorted(due, key=self._read_at)[:_MAX_READS]:
-            self._readings[uid] = _Reading(self._read(young[uid]), there[uid], self._look)
-        return {uid: each.wanted for uid, each in self._readings.items() if each.wanted > there[uid]}
+        there = Counter(pod.controller for pod in pods if pod.controller in young and _counts(pod))
+        self._readings = {name: each for name, each in self._readings.items() if name in young}
+        due = [name for name in young if self._due(name, there[name])]
+        for name in sorted(due, key=self._read_at)[:_MAX_READS]:
+            self._readings[name] = _Reading(self._read(young[name]), there[name], self._look)
+        return {name: each.wanted for name, each in self._readings.items() if each.wanted > there[name]}
 
     def _young(self, pods: Sequence[Pod]) -> dict[str, Pod]:
-        """A pod of each controller that got one lately, by UID."""
+        """A pod of each controller that got one lately."""
         since = datetime.fromtimestamp(self._clock() - _PATIENCE_SECONDS, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         return {
-            pod.owner.uid: pod
+            pod.controller: pod
             for pod in pods
             if pod.created >= since and pod.owner is not None and pod.owner.kind in _KINDS and _counts(pod)
         }
 
-    def _due(self, uid: str, there: int) -> bool:
+    def _due(self, name: str, there: int) -> bool:
         """Who owes is asked at each look: nothing else tells that it was scaled down."""
-        known = self._readings.get(uid)
+        known = self._readings.get(name)
         return known is None or known.there != there or known.wanted > there
 
-    def _read_at(self, uid: str) -> int:
+    def _read_at(self, name: str) -> int:
         """Who was never asked comes first."""
-        known = self._readings.get(uid)
+        known = self._readings.get(name)
         return 0 if known is None else known.look
 
     def _read(self, pod: Pod) -> int:

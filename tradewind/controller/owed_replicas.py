@@ -29,7 +29,7 @@ class OwedReplicas:
         self._cache = cache
         self._reader = reader
         self._clock = clock
-        self._creations: dict[str, _Creation] = {}  # by UID, of ReplicaSets with pods that are held
+        self._creations: dict[str, _Creation] = {}  # of ReplicaSets with pods that are held
 
     def owed(self, patience: float) -> bool:
         """Whether pods are to come, and one of the same workload came within so many seconds.
@@ -41,33 +41,35 @@ class OwedReplicas:
         created = self._created(holding)
         known, self._creations = self._creations, {}
         reads = 0
-        for uid, name in holding.items():
-            before = known.get(uid)
-            if before is None or created[uid] > before.wanted:
+        for controller, name in holding.items():
+            before = known.get(controller)
+            if before is None or created[controller] > before.wanted:
                 reads += 1
                 if reads <= _MAX_READS:
-                    self._creations[uid] = _Creation(self._wanted(*name), created[uid], now)
+                    self._creations[controller] = _Creation(self._wanted(*name), created[controller], now)
             else:
-                same = created[uid] == before.created
-                self._creations[uid] = before if same else before._replace(created=created[uid], at=now)
+                same = created[controller] == before.created
+                self._creations[controller] = (
+                    before if same else before._replace(created=created[controller], at=now)
+                )
         return any(
             each.created < each.wanted and now - each.at < patience for each in self._creations.values()
         )
 
     def _holding(self) -> Mapping[str, tuple[str, str]]:
-        """UIDs, namespaces and names of the ReplicaSets with pods that are held."""
+        """Namespaces and names of the ReplicaSets with pods that are held."""
         return {
-            pod.owner.uid: (pod.namespace, pod.owner.name)
+            pod.controller: (pod.namespace, pod.owner.name)
             for pod in self._cache.waiting()
             if pod.owner is not None and pod.owner.kind == REPLICA_SET and gate.held(pod)
         }
 
-    def _created(self, uids: Container[str]) -> Counter[str]:
+    def _created(self, holding: Container[str]) -> Counter[str]:
         """Pods of each that are there."""
         return Counter(
-            pod.owner.uid
-            for pod in (self._cache.all_pods() if uids else ())
-            if pod.owner is not None and pod.owner.uid in uids and not (pod.finished or pod.deleting)
+            pod.controller
+            for pod in (self._cache.all_pods() if holding else ())
+            if pod.controller in holding and not (pod.finished or pod.deleting)
         )
 
     def _wanted(self, namespace: str, name: str) -> int:

@@ -61,7 +61,7 @@ class Standing:
         pools: Callable[[], Sequence[PoolTemplate]] = tuple,
         wanted: Callable[[Sequence[Pod]], Mapping[str, int]] = lambda _: {},
     ) -> None:
-        """`pools` are nodes that could be added; `wanted` are pods, by the UID of their controller."""
+        """`pools` are nodes that could be added; `wanted` are pods, by `Pod.controller`."""
         self._cache = cache
         self._settings = settings
         self._publisher = publisher

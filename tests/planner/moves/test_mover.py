@@ -182,6 +182,20 @@ def _of_workload(pod: Pod, workload: str) -> Pod:
     return msgspec.structs.replace(pod, workload=workload)
 
 
+def test_a_pod_of_another_namespace_that_names_the_controller_replaces_nothing() -> None:
+    cluster = two_nodes()
+    cluster.add_node("other", 9)
+    cluster.tick()
+    uid = cluster.add_pod("web0", "other", age=0)
+    [forged] = cluster.cache.pods([uid])
+    cluster.cache.apply_pod(
+        msgspec.structs.replace(forged, namespace="evil", workload="ReplicaSet evil/web0")
+    )
+    cluster.run(10)
+    assert [drain.reason for drain in cluster.ended] == [""]
+    cluster.check()
+
+
 def test_a_replacement_elsewhere_stops_the_set() -> None:
     cluster = two_nodes()
     cluster.add_node("other", 9)

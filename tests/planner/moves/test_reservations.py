@@ -108,3 +108,13 @@ def test_a_reservation_that_the_pod_was_created_with_takes_no_room() -> None:
     assert world.taken() == []
     world.apply(web("moved"))
     assert world.taken() == [("moved-moved", "m")]
+
+
+def test_a_pod_of_another_namespace_that_names_the_controller_ends_no_reservation() -> None:
+    world = World()
+    world.apply(web("a"))
+    assert world.taken()
+    world.apply(web("forged", until=None).namespace("evil").on("m"))
+    assert world.taken() == [("a-moved", "m")]
+    world.apply(web("b", until=None).on("m"))
+    assert world.taken() == []

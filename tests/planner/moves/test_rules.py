@@ -26,7 +26,7 @@ def rules(ledger: Ledger | None = None, **settings: object) -> Rules:
     return Rules(MoveSettings.model_validate(settings), HELD, ledger or Ledger(), NOW)
 
 
-def evicted(seconds_ago: float, owner: str = "web-uid") -> Ledger:
+def evicted(seconds_ago: float, owner: str = "shop/web-uid") -> Ledger:
     return Ledger(evictions=(Eviction(NOW - seconds_ago, NOW - seconds_ago, "old", "shop", "web", owner),))
 
 
@@ -48,6 +48,9 @@ def evicted(seconds_ago: float, owner: str = "web-uid") -> Ledger:
         pytest.param(web("a", "2026-03-04T11:29:54Z"), evicted(1800), None, id="was there before"),
         pytest.param(web("a", "2026-03-04T11:00:00Z"), evicted(3600), None, id="cooled down"),
         pytest.param(web("a", "2026-03-04T11:45:00Z"), evicted(1800, "x"), None, id="of another controller"),
+        pytest.param(
+            web("a", "2026-03-04T11:45:00Z"), evicted(1800, "evil/web-uid"), None, id="of another namespace"
+        ),
     ],
 )
 def test_which_pods(each: PodBuilder, ledger: Ledger, keeper: Keeper | None) -> None:

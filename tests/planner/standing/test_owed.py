@@ -43,6 +43,12 @@ def _controlled(name: str, owner: str = "web") -> PodBuilder:
         pytest.param([_controlled("a"), _controlled("b").deleting()], 2, {"a": 1.0}, id="one ends"),
         pytest.param([_controlled("a"), _controlled("b").phase("Failed")], 3, {"a": 2.0}, id="one has ended"),
         pytest.param([_controlled("a"), _controlled("b", "other")], 3, {"a": 2.0}, id="each has its own"),
+        pytest.param(
+            [_controlled("a"), _controlled("b").namespace("evil")],
+            3,
+            {"a": 2.0},
+            id="another namespace's is not",
+        ),
         pytest.param([_controlled("a").phase("Succeeded")], 2, {}, id="nobody is left to be like"),
         pytest.param(
             [_controlled("a").annotation("tradewind.dev/gang", "g")], 2, {"a": 1.0}, id="one of a gang"
@@ -52,5 +58,5 @@ def _controlled(name: str, owner: str = "web") -> PodBuilder:
 def test_owed_by_what_the_controller_wants(
     pods: list[PodBuilder], wanted: int, expected: dict[str, float]
 ) -> None:
-    found = owed([each.build() for each in pods], {"uid-web": wanted, "uid-gone": 9})
+    found = owed([each.build() for each in pods], {"default/uid-web": wanted, "default/uid-gone": 9})
     assert {uid.rpartition("/")[2]: count for uid, count in found.items()} == expected

@@ -240,7 +240,7 @@ def test_what_a_replica_set_owes_is_planned_for() -> None:
     """Two of seven are there: five more, and so all of a node of four places and three of another."""
     replicas = [each.owner("ReplicaSet", "web", "uid-web") for each in _pods(2, on="a")]
     run = _Run([_node("a", 1.0), _node("b", 1.0), _node("c", 1.0)], replicas)
-    found = run.solved(wanted={"uid-web": 7})
+    found = run.solved(wanted={"default/uid-web": 7})
     assert found.solution.opened.sum() == pytest.approx(1.75, abs=0.01)
     assert found.owed == pytest.approx(5, rel=0.01)
     assert found.expected == 0

@@ -49,7 +49,7 @@ def test_the_process_knows_what_is_owed(worker: StandingWorker) -> None:
     """One pod of a core is there, six are wanted: more than a node of four cores."""
     one = pod("p").requests(cpu="1").on("b").owner("ReplicaSet", "web", "uid-web")
     cache = filled([node(name).cpu("4").price(1.0) for name in "abc"], [one])
-    found = worker.solve(*cache.state(), policy_of, 10.0, wanted={"uid-web": 6})
+    found = worker.solve(*cache.state(), policy_of, 10.0, wanted={"default/uid-web": 6})
     assert found is not None
     assert found.guide.counts() == {Role.FILL: 1, Role.KEEP: 1, Role.DRAIN: 1}
 

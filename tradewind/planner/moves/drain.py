@@ -186,15 +186,14 @@ def _replaced(drain: Drain, each: Moving, pods: Sequence[Pod], overdue: bool) ->
 
 def replacement(drain: Drain, each: Moving, pods: Iterable[Pod]) -> Pod | None:
     """By controller and time; a pod's name says nothing, and a StatefulSet's is the same as before."""
-    owner, evicted_at = each.pod.owner, each.evicted_at
-    if owner is None or evicted_at is None:
+    evicted_at = each.evicted_at
+    if each.pod.owner is None or evicted_at is None:
         return None
     others = {other.replacement for other in drain.moves} - {each.replacement}
     came = [
         pod
         for pod in pods
-        if pod.owner is not None
-        and pod.owner.uid == owner.uid
+        if pod.controller == each.pod.controller
         and pod.uid not in drain.known
         and pod.uid not in others
         and not pod.deleting
@@ -205,10 +204,10 @@ def replacement(drain: Drain, each: Moving, pods: Iterable[Pod]) -> Pod | None:
 
 def _rollout(drain: Drain, pods: Iterable[Pod]) -> str:
     """A workload of the set that has pods of another controller than before."""
-    owners = {each.pod.workload: each.pod.owner for each in drain.moves}
+    controllers = {each.pod.workload: each.pod.controller for each in drain.moves if each.pod.owner}
     for pod in pods:
-        owner = owners.get(pod.workload)
-        if owner and pod.owner and pod.owner.uid != owner.uid and pod.uid not in drain.known:
+        known = controllers.get(pod.workload, pod.controller)
+        if pod.controller != known and pod.uid not in drain.known:
             return pod.workload
     return ""
 

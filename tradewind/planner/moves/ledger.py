@@ -52,13 +52,12 @@ class Ledger(msgspec.Struct, frozen=True):
 
     def cooling(self, pod: Pod, seconds: float, now: float) -> bool:
         """Whether the pod came after an eviction of its controller's: it may be what was moved."""
-        owner = pod.owner.uid if pod.owner else ""
-        if owner in {each.owner for each in self.under_way}:
+        if pod.controller in {each.owner for each in self.under_way}:
             return True
         return any(
             created_at(pod) >= int(each.since) - SKEW_SECONDS
             for each in self.evictions
-            if each.owner == owner and now - each.at < seconds
+            if each.owner == pod.controller and now - each.at < seconds
         )
 
     def cooling_nodes(self, seconds: float, now: float) -> frozenset[str]:
@@ -105,5 +104,4 @@ class Ledger(msgspec.Struct, frozen=True):
 
 
 def booking(pod: Pod, at: float, cause: Cause = Cause.MONEY) -> Eviction:
-    owner = pod.owner.uid if pod.owner else ""
-    return Eviction(at, at, pod.uid, pod.namespace, pod.workload, owner, cause)
+    return Eviction(at, at, pod.uid, pod.namespace, pod.workload, pod.controller, cause)

@@ -78,5 +78,5 @@ class Reservations:
         """UIDs of the pods of its controller that are on the target."""
         place = plan_annotation.read_reservation(pod)
         for each in self._pods_on(place.node) if place and pod.owner else ():
-            if each.owner and pod.owner and each.owner.uid == pod.owner.uid:
+            if each.controller == pod.controller:
                 yield each.uid

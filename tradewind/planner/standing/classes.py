@@ -83,7 +83,7 @@ class Census:
     ) -> Mapping[StandingClass, Demand]:
         """`now` in seconds of any clock that does not jump. Pods of the nodes' own are left out.
 
-        `wanted` are the pods that controllers want at the same time, by their UID, where that is known.
+        `wanted` are the pods that controllers want at the same time, by `Pod.controller`, where known.
         """
         found: dict[Hashable, Demand] = defaultdict(Demand)
         seen: dict[str, tuple[Pod, Hashable, float]] = {}

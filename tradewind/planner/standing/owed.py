@@ -12,7 +12,7 @@ from tradewind.cluster.objects import Pod
 def owed(pods: Iterable[Pod], wanted: Mapping[str, int]) -> Mapping[str, float]:
     """UIDs of pods to how many more are to come that are like this one.
 
-    `wanted` are pods at the same time, by the UID of their controller.
+    `wanted` are pods at the same time, by `Pod.controller`.
     """
     stateful: dict[str, list[Pod]] = defaultdict(list)
     controlled: dict[str, list[Pod]] = defaultdict(list)
@@ -21,10 +21,10 @@ def owed(pods: Iterable[Pod], wanted: Mapping[str, int]) -> Mapping[str, float]:
             continue
         if pod.owner is not None and pod.owner.kind == "StatefulSet":
             stateful[pod.workload].append(pod)
-        elif pod.owner is not None and pod.owner.uid in wanted and not pod.finished:
-            controlled[pod.owner.uid].append(pod)
+        elif pod.controller in wanted and not pod.finished:
+            controlled[pod.controller].append(pod)
     missing = [(replicas, _gaps(replicas)) for replicas in stateful.values()]
-    missing += [(there, wanted[uid] - len(there)) for uid, there in controlled.items()]
+    missing += [(there, wanted[name] - len(there)) for name, there in controlled.items()]
     return dict(_shared(missing))
 
 
