@@ -53,6 +53,12 @@ def test_columns_are_made_once_and_cannot_be_written() -> None:
             column[0] = 1
 
 
+def test_labels_that_no_node_has_share_one_column() -> None:
+    """Pods may ask for any number of them."""
+    assert _TABLE.domains("absent-1") is _TABLE.domains("absent-2")
+    assert not _TABLE.domains("absent-1").members.any()
+
+
 def test_table_without_nodes() -> None:
     table = NodeTable()
     assert len(table) == 0

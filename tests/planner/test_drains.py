@@ -16,6 +16,7 @@ from tests.planner.drawn import mixed_nodes, mixed_pods
 from tradewind.cluster import bonds
 from tradewind.cluster.budgets import Budget
 from tradewind.cluster.selectors import parse_selector
+from tradewind.planner import ties
 from tradewind.planner.bound import lower_bound
 from tradewind.planner.drains import Drains, Kept, drains, movable
 from tradewind.planner.keepers import CAUTIONS, Keeper, Limits
@@ -258,3 +259,14 @@ def test_spread_and_anti_affinity_hold_at_the_targets() -> None:
     for start in (spread, apart):
         pods = [each.on(name) for each, name in zip(copies(start, "p", 3), "abc", strict=True)]
         assert found(pods, nodes).sets == ()
+
+
+def test_no_node_is_emptied_that_has_a_pod_without_a_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    tied = web("a", "dear").label("app", "db").anti_affinity(HOST, {"app": "db"})
+    pods = [tied, web("b", "dear"), web("other", "cheap")]
+    [emptied] = found(pods).sets
+    assert {str(move.pod) for move in emptied.moves} == {"default/a", "default/b"}
+    monkeypatch.setattr(ties, "MAX_MEMBERS", 0)
+    told = found(pods)
+    assert "dear" not in {each.node for each in told.sets}
+    assert "dear" in told.full

@@ -1,5 +1,7 @@
 """The waiting pods of a cluster, grouped into classes of equals, and the problem that they make."""
 
+import math
+import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,8 +15,10 @@ from tradewind.cluster import hints
 from tradewind.cluster.hints import Hints, workload
 from tradewind.cluster.in_use import nodes_in_use
 from tradewind.cluster.objects import Pod
-from tradewind.cluster.snapshot import Snapshot
+from tradewind.cluster.snapshot import Nodes, Snapshot
+from tradewind.planner.deadline import OutOfTimeError, is_over
 from tradewind.planner.problem import Problem
+from tradewind.planner.relations.relation import Relation
 from tradewind.planner.rent import NO_RENT, Rent
 from tradewind.planner.terms import (
     Group,
@@ -29,6 +33,8 @@ from tradewind.planner.ties import gangs, relations
 
 PolicyOf = Callable[[Pod], Policy]
 
+_LATE = "there was no time to plan it: the pods of its batch ask for too many different things"
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Batch:
@@ -36,6 +42,7 @@ class Batch:
     staying: Sequence[Pod]  # those that are on nodes
     groups: tuple[Group, ...]  # one for each class of the problem
     refused: Mapping[str, str]  # pods that no plan is made for, by namespace/name, and why
+    late: bool  # whether some of these were refused for lack of time
     problem: Problem
 
 
@@ -47,12 +54,14 @@ def make_batch(
     *,
     rent: Rent = NO_RENT,
     emptied: Collection[str] = (),
+    seconds: float = math.inf,
 ) -> Batch:
     """All pods of the cluster: those on nodes, and those that wait for one.
 
     `favour` by UID: among pods of equal priority the higher goes first; 0 where nothing is said. `rent` is
     what room costs. Nodes that are being `emptied` are to be opened again for a pod that goes there, at twice
-    their price.
+    their price. Pods are refused where their classes take more than so many `seconds`, or what ties them to
+    others; the most urgent are kept, and those without terms about other pods.
     """
     placed = [pod for pod in pods if pod.node_name and not pod.finished]
     roster = snapshot.nodes.cluster.roster
@@ -61,9 +70,19 @@ def make_batch(
     snapshot = snapshot.without(wanted.replaced(placed))
     staying = wanted.staying(placed)
     plannable = [pod for pod in waiting if str(pod) not in wanted.refused] if wanted.refused else waiting
-    groups = _groups(plannable, wanted.hints, snapshot, policy_of, favour or {})
-    problem = _problem(snapshot, groups, staying, rent, emptied)
-    return Batch(snapshot=snapshot, staying=staying, groups=groups, refused=wanted.refused, problem=problem)
+    deadline = time.monotonic() + seconds
+    groups = _groups(plannable, wanted.hints, snapshot, policy_of, favour or {}, deadline=deadline)
+    groups, problem = _problem(snapshot, groups, staying, rent, emptied, seconds=seconds)
+    kept = {pod.uid for group in groups for pod in group.pods}
+    late = {str(pod): _LATE for pod in plannable if pod.uid not in kept}
+    return Batch(
+        snapshot=snapshot,
+        staying=staying,
+        groups=groups,
+        refused={**wanted.refused, **late},
+        late=bool(late),
+        problem=problem,
+    )
 
 
 class _Wanted:
@@ -128,11 +147,14 @@ class _Wanted:
 
 def _problem(
     snapshot: Snapshot,
-    groups: Sequence[Group],
+    groups: tuple[Group, ...],
     staying: Sequence[Pod],
     rent: Rent,
     emptied: Collection[str],
-) -> Problem:
+    *,
+    seconds: float,
+) -> tuple[tuple[Group, ...], Problem]:
+    """The groups that are in it, and the problem."""
     nodes = snapshot.nodes
     used = nodes.cluster.table.rows(nodes_in_use(staying).difference(emptied))
     left = nodes.cluster.table.rows(emptied)
@@ -142,18 +164,48 @@ def _problem(
     price = prices(nodes)
     opened = opening(price, rent)
     opened[left] += price[left]  # and what its moves were made for is lost
-    classes = pod_classes(groups, nodes, price, rent=rent)
     others = other_accounts(groups, nodes)
-    return Problem(
+    classes = pod_classes(groups, nodes, price, rent=rent, deadline=time.monotonic() + seconds)
+    class_of = {id(group): each for group, each in zip(groups, classes, strict=False)}
+    groups, tied = _related(nodes, _without(groups, groups[len(classes) :]), seconds)
+    return groups, Problem(
         node_names=tuple(nodes.names),
         free=np.vstack([nodes.free, *(rule.left(account, nodes) for account, rule in others.items())]),
         price=price,
         opening=opened,
         in_use=mask,
         durable=nodes.durable,
-        classes=classes,
-        relations=relations(nodes, groups),
+        classes=tuple(class_of[id(group)] for group in groups),
+        relations=tied,
         gangs=gangs(groups),
+    )
+
+
+def _related(
+    nodes: Nodes, groups: tuple[Group, ...], seconds: float
+) -> tuple[tuple[Group, ...], tuple[Relation, ...]]:
+    """What ties the groups to each other; of as many groups as that can be said of in so many seconds."""
+    while True:
+        try:
+            return groups, relations(nodes, groups, time.monotonic() + seconds)
+        except OutOfTimeError:
+            about_others = [
+                each for each in groups if each.pod.affinity or each.pod.anti_affinity or each.pod.spreads
+            ]
+            suspects = about_others or groups
+            groups = _without(groups, suspects[len(suspects) // 2 :])
+
+
+def _without(groups: tuple[Group, ...], dropped: Sequence[Group]) -> tuple[Group, ...]:
+    """Nor the rest of their gangs."""
+    if not dropped:
+        return groups
+    gone = {id(group) for group in dropped}
+    incomplete = {(each.pod.namespace, each.pod.gang) for each in dropped if each.pod.gang}
+    return tuple(
+        each
+        for each in groups
+        if id(each) not in gone and (each.pod.namespace, each.pod.gang) not in incomplete
     )
 
 
@@ -163,17 +215,26 @@ def _groups(
     snapshot: Snapshot,
     policy_of: PolicyOf,
     favour: Mapping[str, int],
+    *,
+    deadline: float,
 ) -> tuple[Group, ...]:
-    """In two steps: pods equal in everything first, as that is quick; then without labels nobody asks for."""
+    """In two steps: pods equal in everything first, as that is quick; then without labels nobody asks for.
+
+    The most urgent first, of equally urgent ones as they come.
+    """
     equal: dict[tuple[Hashable, int], list[Pod]] = defaultdict(list)
-    for pod in pods:
+    for pod in sorted(pods, key=lambda pod: (-pod.priority, -favour.get(pod.uid, 0))):
         equal[equality_key(pod), favour.get(pod.uid, 0)].append(pod)
     heads = [members[0] for members in equal.values()]
     policies = [policy_of(pod) for pod in heads]
     names = _Names(pods, heads, wanted)
     looks = _looks(heads, policies, snapshot)
     merged: dict[Hashable, Group] = {}
+    late: set[tuple[str, str]] = set()  # gangs
     for ((_, favoured), members), policy in zip(equal.items(), policies, strict=True):
+        if is_over(deadline):
+            late.add((members[0].namespace, members[0].gang))
+            continue
         for part in names.divide(members):
             first = part[0]
             key = (looks.at(first), policy.workload_class, favoured, names.of(first))
@@ -181,7 +242,10 @@ def _groups(
                 merged[key].pods.extend(part)
             else:
                 merged[key] = Group(list(part), policy, wanted[first.uid], favoured)
-    return tuple(merged.values())
+    groups = merged.values()
+    return tuple(
+        each for each in groups if not each.pod.gang or (each.pod.namespace, each.pod.gang) not in late
+    )
 
 
 class _Names:

@@ -94,7 +94,7 @@ def drains(
         ),
         empty=tuple(cluster.empty),
         kept=cluster.kept,
-        full=tuple(name for name in cluster.open if name not in gone),
+        full=tuple(name for name in (*cluster.open, *cluster.unplanned) if name not in gone),
         pods=tuple(msgspec.structs.replace(p, node_name=after[p.uid]) if p.uid in after else p for p in pods),
     )
 
@@ -146,6 +146,7 @@ class _Cluster:
             if keeper is not None:
                 keeping[pod.node_name].append((keeper, pod))
         self.open: list[str] = []
+        self.unplanned: list[str] = []  # open, but with pods that no plan is made for
         self.empty: list[str] = []
         self.kept: dict[str, Kept] = {}
         occupied = {pod.node_name for pod in pods if is_occupying(pod)}
@@ -171,18 +172,25 @@ class _Cluster:
         self, policy_of: PolicyOf, rent: Rent = NO_RENT
     ) -> tuple[Batch, Assignment, dict[tuple[int, int], list[Pod]]]:
         """The pods of open nodes as if they waited, where they are now, and which by class and row."""
+        while (batch := self._batch(policy_of, rent)).refused:
+            unplanned = {name for name in self.open for pod in self._on[name] if str(pod) in batch.refused}
+            if not unplanned:
+                break
+            self.unplanned += sorted(unplanned)
+            self.open = [name for name in self.open if name not in unplanned]
         moving = {pod.uid: pod for name in self.open for pod in self._on[name]}
-        staying = [pod for pod in self._pods if pod.node_name and pod.uid not in moving]
-        waiting = [msgspec.structs.replace(pod, node_name="") for pod in moving.values()]
-        batch = make_batch(
-            self._snapshot.without(moving.values()), [*staying, *waiting], policy_of, rent=rent
-        )
         at: dict[tuple[int, int], list[Pod]] = defaultdict(list)
         row_of = self._snapshot.row_of
         for index, group in enumerate(batch.groups):
             for pod in group.pods:
                 at[index, row_of[moving[pod.uid].node_name]].append(moving[pod.uid])
         return batch, {key: len(found) for key, found in at.items()}, at
+
+    def _batch(self, policy_of: PolicyOf, rent: Rent) -> Batch:
+        moving = {pod.uid: pod for name in self.open for pod in self._on[name]}
+        staying = [pod for pod in self._pods if pod.node_name and pod.uid not in moving]
+        waiting = [msgspec.structs.replace(pod, node_name="") for pod in moving.values()]
+        return make_batch(self._snapshot.without(moving.values()), [*staying, *waiting], policy_of, rent=rent)
 
 
 def _carried_out(

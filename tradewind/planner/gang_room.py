@@ -82,7 +82,7 @@ class WholeGangFits:
             return []
         missing = muster(pod, nodes.cluster.roster).missing(pod)
         found = self.room.stand(missing, nodes) if missing else None
-        if not missing or found is None:
+        if not missing or found is None or pod.uid not in found.rows:
             return []
         rows = dict(found.rows)
         own, taken = rows.pop(pod.uid), nodes.cluster.table.row_of[node_name]
@@ -106,12 +106,17 @@ def with_gang(policy: Policy, pod: Pod, room: GangRoom) -> Policy:
 
 
 def stand(missing: Sequence[Pod], nodes: Nodes, policy_of: PolicyOf) -> Stand | None:
-    """By the greedy engine; None where it finds no place for one of them."""
+    """By the greedy engine; None where it finds no place for one of them.
+
+    Any place will do where they have too much to do with each other to be planned at once.
+    """
     snapshot = Snapshot(generation=0, nodes=_all_nodes(nodes))
     # Alone, none of them is of a gang: that all find a place is looked at below.
     singles = [msgspec.structs.replace(pod, gang="", gates=()) for pod in missing]
     batch = make_batch(snapshot, [*_named(missing, nodes.cluster.roster), *singles], policy_of)
     problem = batch.problem
+    if batch.late:
+        return Stand({}, all_nodes(len(nodes.cluster.table)))
     if batch.refused or problem.pods < len(singles):
         return None
     alone = len(problem.classes) == 1 and not problem.relations

@@ -8,17 +8,21 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tradewind.planner.deadline import NEVER, is_over
 from tradewind.planner.lanes import put, sequence
 from tradewind.planner.problem import Assignment, Floats, Problem
 from tradewind.planner.state import State
 
 
-def greedy(problem: Problem) -> Assignment:
-    return fill(State(problem)).assignment
+def greedy(problem: Problem, deadline: float = NEVER) -> Assignment:
+    return fill(State(problem), deadline=deadline).assignment
 
 
-def fill(state: State, order: Sequence[int] | None = None) -> State:
-    """Place what is left, as long as anything can be placed; followers come right after their anchors."""
+def fill(state: State, order: Sequence[int] | None = None, *, deadline: float = NEVER) -> State:
+    """Place what is left, as long as anything can be placed; followers come right after their anchors.
+
+    The most urgent pods are placed by the deadline, and gangs wholly or not at all.
+    """
     problem = state.problem
     units = _units(problem, order if order is not None else urgency(problem))
     again = bool(problem.gangs) or any(relation.ordered for relation in problem.relations)
@@ -26,7 +30,7 @@ def fill(state: State, order: Sequence[int] | None = None) -> State:
     while progress:
         progress = False
         for unit in units:
-            progress |= _place_unit(state, unit)
+            progress |= not is_over(deadline) and _place_unit(state, unit, deadline)
         progress &= again
     return state
 
@@ -91,13 +95,13 @@ def _units(problem: Problem, order: Iterable[int]) -> list[_Unit]:
     return units
 
 
-def _place_unit(state: State, unit: _Unit) -> bool:
+def _place_unit(state: State, unit: _Unit, deadline: float) -> bool:
     """Whether any pod more has a place then."""
     start = _left(state, unit)
     if not start:
         return False
     before = _assigned(state, unit) if unit.min_pods else {}
-    while _place_once(state, unit) and len(unit.classes) > 1:
+    while _place_once(state, unit, deadline) and len(unit.classes) > 1:
         pass
     if unit.min_pods and sum(_assigned(state, unit).values()) < unit.min_pods:
         for key, pods in _assigned(state, unit).items():
@@ -105,9 +109,11 @@ def _place_unit(state: State, unit: _Unit) -> bool:
     return _left(state, unit) < start
 
 
-def _place_once(state: State, unit: _Unit) -> bool:
+def _place_once(state: State, unit: _Unit, deadline: float) -> bool:
     before = _left(state, unit)
     for index in unit.classes:
+        if is_over(deadline):
+            break
         place(state, index)
     return _left(state, unit) < before
 
@@ -117,7 +123,8 @@ def _left(state: State, unit: _Unit) -> int:
 
 
 def _assigned(state: State, unit: _Unit) -> dict[tuple[int, int], int]:
-    return {key: pods for key, pods in state.assignment.items() if key[0] in unit.classes}
+    classes = frozenset(unit.classes)
+    return {key: pods for key, pods in state.assignment.items() if key[0] in classes}
 
 
 def place(state: State, index: int) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from tradewind.planner.batch import Batch
 from tradewind.planner.binding import Step
-from tradewind.planner.waves import waves
+from tradewind.planner.waves import Wave, waves
 
 
 class Placement(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -37,10 +37,13 @@ def make_plan(
     unplaced: Mapping[str, str],
     engine: str,
     expires_at: float = math.inf,
+    *,
+    in_waves: Sequence[Wave] | None = None,
 ) -> Plan:
+    """`in_waves` is the order in waves, where these are known already."""
     taken = [0] * len(batch.groups)
     placements = []
-    for number, wave in enumerate(waves(batch.problem, order)):
+    for number, wave in enumerate(waves(batch.problem, order) if in_waves is None else in_waves):
         for (index, row), count in wave:
             node = batch.problem.node_names[row]
             pods = batch.groups[index].pods[taken[index] : taken[index] + count]

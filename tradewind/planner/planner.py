@@ -1,13 +1,15 @@
 """From a snapshot and its pods to a plan."""
 
 import math
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Snapshot
 from tradewind.planner.batch import Batch, PolicyOf, make_batch
-from tradewind.planner.binding import assignment_of, filled_order
+from tradewind.planner.binding import Step, assignment_of, filled_order, independent
+from tradewind.planner.deadline import OutOfTimeError
 from tradewind.planner.greedy import greedy
 from tradewind.planner.plan import Plan, make_plan
 from tradewind.planner.pools import growth
@@ -16,10 +18,14 @@ from tradewind.planner.problem import Assignment, Outcome, Problem, placed_count
 from tradewind.planner.reasons import Proof, reasons
 from tradewind.planner.rent import NO_RENT, Rent
 from tradewind.planner.settings import Engine, PoolTemplate
+from tradewind.planner.waves import Wave, waves
 from tradewind.planner.worker import Result, Worker
 
 # Pods times nodes for each second: beyond, no solver was seen to better the greedy placement in its time.
 _REACH = 10_000_000
+
+# For each of a plan's steps around the solvers. Thousands of pods of hundreds of classes take less than one.
+STEP_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
@@ -56,6 +62,7 @@ def plan(
     rent: Rent = NO_RENT,
     emptied: Collection[str] = (),
     engine: Engine = "auto",
+    step_seconds: float = STEP_SECONDS,
 ) -> PlanResult:
     """The greedy placement, bettered by the worker within so many seconds; without a worker as it is.
 
@@ -65,15 +72,18 @@ def plan(
     greedy placement leaves any pod out, and `impossible` with those that no plan can place.
     `favour` as `selection` says, by UID. `pools` are planned on for the pods that found no place, in as many
     seconds again. `rent` is what room costs, `emptied` are nodes that pods are being moved off.
-    `engine` betters the greedy placement.
+    `engine` betters the greedy placement. Each step around the solvers has `step_seconds`; pods that are not
+    planned by then are among the unplaced.
     """
-    batch = make_batch(snapshot, pods, policy_of, rent=rent, emptied=emptied)
-    problem, baseline = _floor(batch)
-    if favour and not _is_complete(batch.problem, baseline):
+    batch = make_batch(snapshot, pods, policy_of, rent=rent, emptied=emptied, seconds=step_seconds)
+    problem, baseline = _floor(batch, step_seconds)
+    if favour and (batch.late or not _is_complete(batch.problem, baseline)):
         # Only now, as it divides classes, and the fewer there are the better are the plans.
-        batch = make_batch(snapshot, pods, policy_of, favour, rent=rent, emptied=emptied)
-        problem, baseline = _floor(batch)
-    if not _is_complete(batch.problem, baseline):
+        batch = make_batch(
+            snapshot, pods, policy_of, favour, rent=rent, emptied=emptied, seconds=step_seconds
+        )
+        problem, baseline = _floor(batch, step_seconds)
+    if batch.late or not _is_complete(batch.problem, baseline):
         short()
         impossible(_impossible(batch, problem))
     if _is_complete(problem, baseline) and skip_solver_if_complete:
@@ -81,30 +91,50 @@ def plan(
     (assignment, found_by, is_full), failure = _solved(
         problem, baseline, worker, seconds, patience, idle=idle, enough=enough, engine=engine
     )
-    order = filled_order(batch.problem, assignment)
+    order = filled_order(batch.problem, assignment, time.monotonic() + step_seconds)
+    order, in_waves = _in_waves(batch.problem, order, time.monotonic() + step_seconds)
     best = found_by == "exact" and assignment_of(order) == assignment
     searched = Proof.OPEN if worker is not None else Proof.NONE
     proof = Proof.BEST if best else Proof.FULL if is_full else searched
     assignment = assignment_of(order)
-    unplaced = {**batch.refused, **reasons(batch, assignment, proof)}
+    told = reasons(batch, assignment, proof, time.monotonic() + step_seconds)
     grown = growth(
         pools,
         _left(batch, assignment) if pools else (),
         batch.snapshot.nodes.cluster.namespaces.values(),
         policy_of,
-        lambda problem: _solved(problem, greedy(problem), worker, seconds).outcome.assignment,
+        lambda problem: (
+            _solved(
+                problem, greedy(problem, time.monotonic() + step_seconds), worker, seconds
+            ).outcome.assignment
+        ),
+        step_seconds=step_seconds,
     )
     return PlanResult(
-        make_plan(batch, order, unplaced, found_by, expires_at), batch, assignment, failure, *grown
+        make_plan(batch, order, {**batch.refused, **told}, found_by, expires_at, in_waves=in_waves),
+        batch,
+        assignment,
+        failure,
+        *grown,
     )
 
 
-def _floor(batch: Batch) -> tuple[Problem, Assignment]:
+def _floor(batch: Batch, seconds: float) -> tuple[Problem, Assignment]:
     """What is to be solved, without the pods that no plan can place, and the greedy placement."""
-    problem, baseline = batch.problem, greedy(batch.problem)
+    deadline = time.monotonic() + seconds
+    problem, baseline = batch.problem, greedy(batch.problem, deadline)
     if not _is_complete(problem, baseline):
-        problem = without_impossible(problem, baseline)
+        problem = without_impossible(problem, baseline, deadline)
     return problem, baseline
+
+
+def _in_waves(problem: Problem, order: list[Step], deadline: float) -> tuple[list[Step], list[Wave]]:
+    """The order, and its waves; of pods that go in any order only, where the waves take too long."""
+    try:
+        return order, waves(problem, order, deadline)
+    except OutOfTimeError:
+        order = independent(problem, order)
+        return order, waves(problem, order)
 
 
 def _is_complete(problem: Problem, assignment: Assignment) -> bool:

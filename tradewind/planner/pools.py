@@ -5,6 +5,7 @@ for or keep away, are not looked at: the autoscaler decides, and looks for itsel
 """
 
 import math
+import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -16,6 +17,7 @@ from tradewind.cluster.objects import Namespace, Node, Pod
 from tradewind.cluster.snapshot import Offer
 from tradewind.planner.batch import PolicyOf, make_batch
 from tradewind.planner.binding import valid_order
+from tradewind.planner.deadline import is_over
 from tradewind.planner.problem import Assignment, Problem
 from tradewind.planner.settings import PoolTemplate
 
@@ -46,14 +48,21 @@ def growth(
     namespaces: Collection[Namespace],
     policy_of: PolicyOf,
     solve: Callable[[Problem], Assignment],
+    *,
+    step_seconds: float = math.inf,
 ) -> Growth:
-    """Pools of higher weight are filled first, whatever they cost."""
+    """Pools of higher weight are filled first, whatever they cost.
+
+    `step_seconds` as for `planner.plan`; no pools of lower weight are begun with after as long.
+    """
     found = NONE
+    deadline = time.monotonic() + step_seconds
     for weight in sorted({each.weight for each in templates}, reverse=True):
+        if is_over(deadline):
+            break
         left = [pod for pod in pods if str(pod) not in found.pools]
-        grown = _grown(
-            [each for each in templates if each.weight == weight], left, namespaces, policy_of, solve
-        )
+        of_weight = [each for each in templates if each.weight == weight]
+        grown = _grown(of_weight, left, namespaces, policy_of, solve, step_seconds=step_seconds)
         found = Growth({**found.pools, **grown.pools}, {**found.nodes, **grown.nodes})
     return found
 
@@ -64,14 +73,17 @@ def _grown(
     namespaces: Collection[Namespace],
     policy_of: PolicyOf,
     solve: Callable[[Problem], Assignment],
+    *,
+    step_seconds: float,
 ) -> Growth:
     if not pods:
         return NONE
     cache, pool_of = _empty_nodes(templates, len(pods))
     for namespace in namespaces:
         cache.apply_namespace(namespace)
-    batch = make_batch(cache.snapshot(), pods, _packing(policy_of))
-    order = valid_order(batch.problem, solve(batch.problem))
+    batch = make_batch(cache.snapshot(), pods, _packing(policy_of), seconds=step_seconds)
+    found = solve(batch.problem)
+    order = valid_order(batch.problem, found, deadline=time.monotonic() + step_seconds)
     waiting = [iter(group.pods) for group in batch.groups]
     names = batch.problem.node_names
     return Growth(

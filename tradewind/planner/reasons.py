@@ -11,12 +11,15 @@ from scoring.filters.pod_anti_affinity import PodAntiAffinity
 from scoring.pod_filter import PodFilter
 from scoring.rules import ResourceFilter
 from tradewind.planner.batch import Batch
+from tradewind.planner.deadline import NEVER, is_over
 from tradewind.planner.greedy import place
 from tradewind.planner.problem import Assignment, Gang, Mask
 from tradewind.planner.relations.relation import Tally
 from tradewind.planner.state import State
 from tradewind.planner.takers import Takers
 from tradewind.planner.terms import other_accounts
+
+_UNKNOWN = "there was no time to find a place for it, or the reason why there is none"
 
 
 class Proof(StrEnum):
@@ -36,7 +39,9 @@ class _Constraint(NamedTuple):
     apart: bool = False  # from pods that are on nodes
 
 
-def reasons(batch: Batch, assignment: Assignment, proof: Proof = Proof.NONE) -> dict[str, str]:
+def reasons(
+    batch: Batch, assignment: Assignment, proof: Proof = Proof.NONE, deadline: float = NEVER
+) -> dict[str, str]:
     """By namespace/name, for each pod of the batch that the assignment leaves out."""
     if sum(assignment.values()) == batch.problem.pods:
         return {}
@@ -45,7 +50,7 @@ def reasons(batch: Batch, assignment: Assignment, proof: Proof = Proof.NONE) -> 
     found: dict[str, str] = {}
     for index, left in enumerate(state.left):
         if left:
-            reason = f"{told.of(state, index)}{proof}"
+            reason = _UNKNOWN if is_over(deadline) else f"{told.of(state, index)}{proof}"
             for pod in batch.groups[index].pods[len(batch.groups[index].pods) - left :]:
                 found[str(pod)] = reason
     return found

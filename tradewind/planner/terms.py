@@ -16,6 +16,7 @@ from tradewind.cluster.hints import Hints
 from tradewind.cluster.names import ANNOTATION_PREFIX
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Nodes
+from tradewind.planner.deadline import NEVER, is_over
 from tradewind.planner.objective import pod_cost, spread
 from tradewind.planner.problem import Amounts, Floats, Mask, PodClass
 from tradewind.planner.rent import Rent
@@ -86,12 +87,18 @@ def pod_classes(
     price: Floats,
     *,
     rent: Rent,
+    deadline: float = NEVER,
 ) -> tuple[PodClass, ...]:
-    """One for each group; those that differ only in what ties them to other pods share their columns."""
+    """One for each group, or for the first of them, those that are done by the deadline.
+
+    Those that differ only in what ties them to other pods share their columns.
+    """
     shared: dict[Hashable, _Columns] = {}
     others = list(other_accounts(groups, nodes))
     found = []
     for group in groups:
+        if is_over(deadline):
+            break
         key = _apart_from_ties(group)
         columns = shared.get(key)
         if columns is None:

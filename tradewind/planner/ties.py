@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from scoring.pod_filter import PodFilter, Waiting
 from scoring.topology import SpreadDomains
 from tradewind.cluster.snapshot import Nodes
+from tradewind.planner.deadline import NEVER, OutOfTimeError, ensure_time
 from tradewind.planner.problem import Amounts, Codes, Gang, Mask
 from tradewind.planner.relations.attraction import Attraction
 from tradewind.planner.relations.cap import Cap
@@ -15,6 +16,10 @@ from tradewind.planner.relations.floor import Floor
 from tradewind.planner.relations.relation import Relation
 from tradewind.planner.relations.skew import Skew
 from tradewind.planner.terms import Group, pod_filters
+
+# Of all relations of a batch. A pod is counted by each of its relations, in some 20 microseconds, several
+# times for a plan; the classes of ordinary workloads are in a few relations each.
+MAX_MEMBERS = 100_000
 
 
 def gangs(groups: Sequence[Group]) -> tuple[Gang, ...]:
@@ -30,18 +35,33 @@ def gangs(groups: Sequence[Group]) -> tuple[Gang, ...]:
     return tuple(found)
 
 
-def relations(nodes: Nodes, groups: Sequence[Group]) -> tuple[Relation, ...]:
+def relations(nodes: Nodes, groups: Sequence[Group], deadline: float = NEVER) -> tuple[Relation, ...]:
+    """Raise OutOfTimeError where these are too many, or take longer to find."""
     pods, counts = [group.pod for group in groups], [len(group.pods) for group in groups]
-    found: list[Relation] = []
+    found = _Found(deadline)
     for rule, subject in pod_filters([group.policy for group in groups]):
         rule.relate(Waiting(pods, counts, subject), nodes, _Collected(rule, nodes.durable, found))
-    return tuple(found)
+    return tuple(found.relations)
+
+
+class _Found:
+    def __init__(self, deadline: float) -> None:
+        self.relations: list[Relation] = []
+        self._members = 0
+        self._deadline = deadline
+
+    def append(self, relation: Relation) -> None:
+        ensure_time(self._deadline)
+        self._members += len(relation.members())
+        if self._members > MAX_MEMBERS:
+            raise OutOfTimeError
+        self.relations.append(relation)
 
 
 class _Collected:
     """The relations that one filter tells of."""
 
-    def __init__(self, rule: PodFilter, durable: Mask, found: list[Relation]) -> None:
+    def __init__(self, rule: PodFilter, durable: Mask, found: _Found) -> None:
         self._source = f"{rule.name}: {rule.reason}"
         self._durable = durable
         self._found = found

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tradewind.planner.binding import Step
+from tradewind.planner.deadline import NEVER, ensure_time
 from tradewind.planner.problem import Problem
 from tradewind.planner.relations.relation import WaveCheck
 from tradewind.planner.state import State
@@ -25,15 +26,18 @@ class _Care:
     ties: Sequence[Sequence[int]]  # by class, the numbers of its relations that are ordered
 
 
-def waves(problem: Problem, order: Sequence[Step]) -> list[Wave]:
-    """All pods of a valid order in few waves; in one, where no rule looks at the order."""
+def waves(problem: Problem, order: Sequence[Step], deadline: float = NEVER) -> list[Wave]:
+    """All pods of a valid order in few waves; in one, where no rule looks at the order.
+
+    Raise OutOfTimeError where that takes longer.
+    """
     assignment = Counter(order)
     care = _Care(problem, _ordered_ties(problem))
     rest = {step: pods for step, pods in assignment.items() if care.ties[step[0]]}
     free = [(step, pods) for step, pods in assignment.items() if step not in rest]
-    found = _gathered(care, dict(rest))
+    found = _gathered(care, dict(rest), deadline)
     if sum(pods for wave in found for _, pods in wave) < sum(rest.values()):
-        found = _cut(care, [step for step in order if step in rest])
+        found = _cut(care, [step for step in order if step in rest], deadline)
     if not free:
         return found
     return [[*free, *found[0]], *found[1:]] if found else [free]
@@ -47,11 +51,12 @@ def _ordered_ties(problem: Problem) -> list[list[int]]:
     return ties
 
 
-def _gathered(care: _Care, waiting: dict[Step, int]) -> list[Wave]:
+def _gathered(care: _Care, waiting: dict[Step, int], deadline: float) -> list[Wave]:
     """Each wave with all that may come with it, from the whole batch; ends early where that goes wrong."""
     state = State(care.problem)
     found: list[Wave] = []
     while waiting:
+        ensure_time(deadline)
         wave = _Wave(care, state)
         joined = [(step, wave.join(step, pods)) for step, pods in waiting.items()]
         found.append([(step, pods) for step, pods in joined if pods])
@@ -65,13 +70,14 @@ def _gathered(care: _Care, waiting: dict[Step, int]) -> list[Wave]:
     return found
 
 
-def _cut(care: _Care, order: Sequence[Step]) -> list[Wave]:
+def _cut(care: _Care, order: Sequence[Step], deadline: float) -> list[Wave]:
     """The order as it is, in as many pieces as it takes: always possible, as a pod alone is a piece."""
     state = State(care.problem)
     wave = _Wave(care, state)
     pieces: list[Counter[Step]] = [Counter()]
     for step in order:
         if not wave.join(step, 1):
+            ensure_time(deadline)
             for each, pods in pieces[-1].items():
                 state.add(*each, pods)
             wave = _Wave(care, state)
