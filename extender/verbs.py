@@ -100,7 +100,8 @@ class _Requests:
         return self._newest[1]
 
     def expect(self, pod: Pod, node_name: str) -> None:
-        expect(pod, node_name, self.assumed)
+        if not pod.pod_group:
+            expect(pod, node_name, self.assumed)
 
 
 class _NodeVerb(Verb[Request]):
@@ -147,6 +148,8 @@ class FilterVerb(_NodeVerb):
         kept, left_out = judged.kept, dict(judged.left_out)
         if not kept:
             self._assumed.forget(request.pod.uid)
+        elif request.pod.pod_group:
+            pass  # kube-scheduler tries the group in one placement after another: this may be any of them
         elif hinted(request.pod, view.nodes) and matters(request.pod, view.nodes.cluster.roster):
             kept = self._send(request, view, judged, left_out)
         elif len(kept) == 1:  # nobody will ask which to prefer

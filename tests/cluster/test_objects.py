@@ -215,6 +215,27 @@ def test_what_holds_a_pod_and_who_schedules_it() -> None:
     assert nominated.on("b").build().nominated == "", "kube-scheduler leaves it there, and it says nothing"
 
 
+@pytest.mark.parametrize(
+    ("built", "gang", "pod_group"),
+    [
+        pytest.param(pod("x"), "", "", id="none"),
+        pytest.param(pod("x").annotation("tradewind.dev/gang", "a"), "a", "", id="annotation"),
+        pytest.param(pod("x").label("scheduling.x-k8s.io/pod-group", "b"), "b", "", id="label"),
+        pytest.param(
+            pod("x")
+            .annotation("tradewind.dev/gang", "a")
+            .label("scheduling.x-k8s.io/pod-group", "b")
+            .field("spec", "schedulingGroup", "podGroupName", value="c"),
+            "",
+            "c",
+            id="kube-scheduler's own",
+        ),
+    ],
+)
+def test_who_places_a_gang(built: PodBuilder, gang: str, pod_group: str) -> None:
+    assert (built.build().gang, built.build().pod_group) == (gang, pod_group)
+
+
 # Each changes one thing that two pods of a workload may have alike, or not.
 _CHANGES: list[Callable[[PodBuilder], PodBuilder]] = [
     lambda built: built.namespace("shop"),

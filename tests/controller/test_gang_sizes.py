@@ -12,7 +12,6 @@ from tradewind.controller.gang_sizes import GangSizes
 from tradewind.errors import ApiError, NotFoundError
 from tradewind.kube.client import Client
 
-_OFFICIAL = "/apis/scheduling.k8s.io/v1alpha2/namespaces/default/podgroups/ring"
 _COMMUNITY = "/apis/scheduling.x-k8s.io/v1alpha1/namespaces/default/podgroups/ring"
 
 
@@ -57,9 +56,6 @@ def _sizes(api: _Api, *pods: PodBuilder) -> GangSizes:
 @pytest.mark.parametrize(
     ("objects", "size"),
     [
-        pytest.param(
-            {_OFFICIAL: {"schedulingPolicy": {"gang": {"minCount": 4}}}}, "4", id="PodGroup of 1.36"
-        ),
         pytest.param({_COMMUNITY: {"minMember": 5}}, "5", id="PodGroup of scheduler-plugins"),
         pytest.param({_job("a"): {"parallelism": 6}}, "6", id="parallelism"),
         pytest.param({_job("a"): {"parallelism": 6, "completions": 3}}, "3", id="fewer completions"),
@@ -69,7 +65,6 @@ def _sizes(api: _Api, *pods: PodBuilder) -> GangSizes:
         pytest.param(
             {_COMMUNITY: {"minMember": 5}, _job("a"): {"parallelism": 6}}, "5", id="the group first"
         ),
-        pytest.param({_OFFICIAL: {"schedulingPolicy": {"basic": {}}}}, None, id="a group that is no gang"),
         pytest.param({_job("a"): ApiError("forbidden", 403)}, None, id="may not be read"),
         pytest.param({}, None, id="nobody says"),
     ],
@@ -102,7 +97,7 @@ def test_a_gang_is_looked_up_once_in_a_while() -> None:
     sizes = GangSizes(cache, api, lambda: now[0])
     for now[0] in (0, 1, 59):
         sizes.run()
-    assert len(api.read) == 3  # two kinds of PodGroups and the Job
+    assert len(api.read) == 2  # the PodGroup and the Job
     api.objects[_job("a")] = {"parallelism": 2}
     now[0] = 61
     sizes.run()

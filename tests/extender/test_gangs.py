@@ -60,3 +60,21 @@ def test_one_more_than_a_gang_needs_takes_no_reservation_away() -> None:
     (last,) = [each for each in members[1:] if each not in reserved]
     served.filter(last, ["a", "b"])
     assert all(assumed.find(each.build().uid) for each in reserved)
+
+
+@pytest.mark.parametrize(
+    "member",
+    [
+        pytest.param(_START, id="with a gang of ours"),
+        pytest.param(_START.annotation("tradewind.dev/one-per-node", "true"), id="whose place others count"),
+        pytest.param(pod("p").requests(cpu="1"), id="plain"),
+    ],
+)
+@pytest.mark.parametrize("names", [["a", "b"], ["a"]], ids=["two nodes", "one node"])
+def test_nothing_is_assumed_of_pods_of_kube_schedulers_groups(member: PodBuilder, names: list[str]) -> None:
+    """It asks about each of them once for each placement that it tries, and takes one of these at most."""
+    one = member.field("spec", "schedulingGroup", "podGroupName", value="ring")
+    served = _served(one)
+    assert served.filter(one, names)["NodeNames"] == names
+    assert served.scores(one, names).keys() == set(names)
+    assert served.cluster.cache.assumed.find(one.build().uid) is None

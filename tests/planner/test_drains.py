@@ -81,6 +81,7 @@ KEPT = [
     ),
     pytest.param(web("a", "dear").field("spec", "schedulerName", value="volcano"), Keeper.SCHEDULER),
     pytest.param(web("a", "dear").annotation("tradewind.dev/gang", "g"), Keeper.GANG),
+    pytest.param(web("a", "dear").field("spec", "schedulingGroup", "podGroupName", value="g"), Keeper.GANG),
     pytest.param(web("a", "dear").annotation("tradewind.dev/one-per-node", "perhaps"), Keeper.TIED),
 ]
 

@@ -150,10 +150,12 @@ class TestGangs:
         assert len(plan.placements) == 4
 
 
-def test_a_gang_is_read_from_the_scheduling_group_and_from_our_annotation() -> None:
-    group = pod("a").field("spec", "schedulingGroup", "podGroupName", value="ring").build()
-    assert group.gang == "ring"
-    assert pod("a").annotation("tradewind.dev/gang", "ring").build().gang == "ring"
+def test_a_gang_of_kube_scheduler_is_planned_pod_by_pod() -> None:
+    """It waits for the whole group itself; a plan that held the rest back would keep it from doing so."""
+    group = [each.field("spec", "schedulingGroup", "podGroupName", value="ring") for each in _gang(3)]
+    assert len(planned([node("m0").cpu("2")], _gang(3)).placements) == 0
+    plan = planned([node("m0").cpu("2")], group)
+    assert [each.strict for each in plan.placements] == [False, False]
 
 
 def test_a_gang_makes_way_for_more_worth() -> None:

@@ -31,7 +31,7 @@ def _tied() -> PodBuilder:
     """The same with all by which classes may differ that share their columns."""
     start = _start().label("app", "other").owner("Job", "two", "two").spread(ZONE, {"app": "other"})
     start = start.affinity(ZONE, {"app": "x"}).anti_affinity(HOST, {"app": "x"})
-    return start.field("spec", "schedulingGroup", "podGroupName", value="ring")
+    return start.annotation("tradewind.dev/gang", "ring")
 
 
 @pytest.mark.parametrize("rule", [each.scorer for each in registry.SCORERS])

@@ -109,6 +109,7 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
     preferred_pods: tuple[WeightedPodTerm, ...] = ()
     preferred_spreads: tuple[Spread, ...] = ()
     gang: str = ""  # of the same namespace, placed together or not at all
+    pod_group: str = ""  # the same by kube-scheduler, which places them itself: such a pod is of no gang
     gates: tuple[str, ...] = ()  # names of those that keep kube-scheduler from looking at it
     scheduler_name: str = DEFAULT_SCHEDULER
     nominated: str = ""  # the node that kube-scheduler tries first; nothing once it is on one
@@ -223,7 +224,7 @@ def pod_of(pod: PodObject) -> Pod:
         finished=status.phase in _FINISHED,
         deleting=metadata.deletion_timestamp is not None,
         ready=bool(spec.node_name) and _is_ready(pod.status),
-        gang=template.gang or annotations.get(_GANG_ANNOTATION, ""),
+        gang="" if template.pod_group else template.gang or annotations.get(_GANG_ANNOTATION, ""),
         gates=tuple([gate.name for gate in spec.scheduling_gates]) if spec.scheduling_gates else (),
         nominated="" if spec.node_name else status.nominated_node_name or "",
         unschedulable=not spec.node_name and _is_unschedulable(status.conditions),
@@ -306,7 +307,8 @@ def _read_template(metadata: Metadata, spec: PodSpec, status: PodStatus, ports: 
         preferred_nodes=affinity.preferred_nodes,
         preferred_pods=affinity.preferred_pods,
         preferred_spreads=spreads.preferred,
-        gang=(spec.scheduling_group and spec.scheduling_group.pod_group_name) or labels.get(_GANG_LABEL, ""),
+        gang=labels.get(_GANG_LABEL, ""),
+        pod_group=(spec.scheduling_group and spec.scheduling_group.pod_group_name) or "",
         scheduler_name=sys.intern(spec.scheduler_name or DEFAULT_SCHEDULER),
     )
 

@@ -22,10 +22,7 @@ from tradewind.errors import ApiError, NotFoundError
 from tradewind.kube.client import Client
 from tradewind.kube.failures import decoded
 
-_POD_GROUPS = (
-    "/apis/scheduling.k8s.io/v1alpha2/namespaces/{}/podgroups/{}",
-    "/apis/scheduling.x-k8s.io/v1alpha1/namespaces/{}/podgroups/{}",
-)
+_POD_GROUP = "/apis/scheduling.x-k8s.io/v1alpha1/namespaces/{}/podgroups/{}"
 # What nobody knew may be known later: a PodGroup is made after its pods, or an API comes.
 _AGAIN_SECONDS = 60.0
 _MAX_LOOKS = 20  # in one round
@@ -35,17 +32,8 @@ _Read = TypeVar("_Read")
 _log = logging.getLogger(__name__)
 
 
-class _GangPolicy(msgspec.Struct, frozen=True, rename="camel"):
-    min_count: int = 0
-
-
-class _Policy(msgspec.Struct, frozen=True, rename="camel"):
-    gang: _GangPolicy | None = None
-
-
 class _GroupSpec(msgspec.Struct, frozen=True, rename="camel"):
     min_member: int = 0
-    scheduling_policy: _Policy | None = None
 
 
 class _Group(msgspec.Struct, frozen=True):
@@ -99,12 +87,8 @@ class GangSizes:
                 self._write(pod, size)
 
     def _of_group(self, name: _Name) -> int:
-        for path in _POD_GROUPS:
-            found = self._read(path.format(*name), _groups)
-            if found is not None:
-                policy = found.spec.scheduling_policy
-                return found.spec.min_member or (policy.gang.min_count if policy and policy.gang else 0)
-        return 0
+        found = self._read(_POD_GROUP.format(*name), _groups)
+        return found.spec.min_member if found else 0
 
     def _of_jobs(self, members: Sequence[Pod]) -> int:
         """The pods that the Jobs of the members still want at the same time."""

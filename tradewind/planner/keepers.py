@@ -113,7 +113,7 @@ class Keepers:
     @staticmethod
     def of_planned(pod: Pod) -> Keeper | None:
         """The same for one that is not on its node yet: its plan may change, unless it is one for several."""
-        return Keeper.GANG if pod.gang else Keeper.TIED if _tied(pod) else None
+        return Keeper.GANG if pod.gang or pod.pod_group else Keeper.TIED if _tied(pod) else None
 
     def _reasons(self, pod: Pod) -> Iterator[Keeper]:
         found = [_BONDS[bond] for bond in pod.bonds if bond in _BONDS]
@@ -130,7 +130,7 @@ class Keepers:
             found.append(Keeper.SINGLE)
         if pod.scheduler_name not in self._limits.schedulers:
             found.append(Keeper.SCHEDULER)
-        if pod.gang:
+        if pod.gang or pod.pod_group:
             found.append(Keeper.GANG)
         if _tied(pod):
             found.append(Keeper.TIED)

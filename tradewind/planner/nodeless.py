@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Hashable, Iterable
 
-from scoring.gangs import muster
+from scoring.gangs import muster, needs_gang
 from tradewind.cluster import hints
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Snapshot
@@ -26,8 +26,7 @@ def nodeless(pods: Iterable[Pod], snapshot: Snapshot, policy_of: PolicyOf) -> li
 
 def _has_node(pod: Pod, snapshot: Snapshot, policy_of: PolicyOf) -> bool:
     nodes = snapshot.nodes
-    if pod.gang:
+    if needs_gang(pod, nodes.cluster.roster):
         missing = muster(pod, nodes.cluster.roster).missing(pod)
-        if missing or missing is None:
-            return missing is None or stand(missing, nodes, policy_of) is not None
+        return missing is None or stand(missing, nodes, policy_of) is not None
     return bool(policy_of(pod).filter(pod, nodes).feasible.any())

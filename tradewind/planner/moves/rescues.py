@@ -143,7 +143,8 @@ def _leaving(
     home: dict[str, str] = {}  # of a gang, the node with which it goes
     for pod in sorted(running, key=lambda each: -each.priority):
         if pod.node_name in leaving:
-            key = f"{pod.namespace}/{pod.gang}" if pod.gang else pod.uid
+            gang = pod.gang or pod.pod_group
+            key = f"{pod.namespace}/{gang}" if gang else pod.uid
             on[home.setdefault(key, pod.node_name)][key].append(pod)
     for units in on.values():
         yield [unit for unit in units.values() if all(map(movable, unit))]
