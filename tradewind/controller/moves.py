@@ -35,9 +35,15 @@ class Moves:
         hands: MoveHands,
         metrics: PlanMetrics,
         promised: Callable[[], Mapping[str, Pod]] = dict,
+        *,
+        clock: Callable[[], float] = time.time,
+        passing: Callable[[], float] = time.monotonic,
     ) -> None:
         """`promised`: pods that are planned and not written yet, by UID, as on their nodes."""
         self._promised = promised
+        self._clock = clock
+        self._passing = passing
+        self._offset: float | None = None  # of the one clock to the other when we began to lead
         self._cache = cache
         self._settings = settings
         self._hands = hands
@@ -48,6 +54,7 @@ class Moves:
     def rest(self) -> None:
         """Another leads, or nobody may."""
         self._mover.forget()
+        self._offset = None
 
     def in_flight(self, waiting: Sequence[Pod]) -> InFlight:
         return self._mover.in_flight(waiting)
@@ -83,7 +90,13 @@ class Moves:
     def _look(self) -> World:
         # Asked first: what is written in between is in both, and what comes later is not in time.
         promised = self._promised()
-        return World(*self._cache.state(), time.time(), promised)
+        return World(*self._cache.state(), self._now(), promised)
+
+    def _now(self) -> float:
+        """While we lead only the passing of time counts: a clock that is set must not end budgets early."""
+        if self._offset is None:
+            self._offset = self._clock() - self._passing()
+        return self._passing() + self._offset
 
     def _complain(self, trouble: str) -> None:
         if trouble and trouble != self._trouble:

@@ -110,7 +110,9 @@ class PlannerService:
         self._company = Company(parts.cache, client, parts.settings, evictions)
         hands = MoveHands(client, parts.namespace, self._metrics, lambda: self._leader.leading)
         promises = Promises()
-        self._moves = Moves(parts.cache, parts.settings, hands, self._metrics, promises.pods)
+        self._moves = Moves(
+            parts.cache, parts.settings, hands, self._metrics, promises.pods, clock=self._leader.clock.now
+        )
         self._journal = Journal()
         self._planning = Planning(
             parts.cache,
@@ -274,7 +276,7 @@ class PlannerService:
             await asyncio.sleep(_LOOK_SECONDS)
             if not (self._leader.leading and self._parts.synced):
                 continue
-            now, waiting = time.time(), self._parts.cache.waiting()
+            now, waiting = self._leader.clock.now(), self._parts.cache.waiting()
             try:
                 await writer.take_back([pod for pod in waiting if nominations.has_ended(pod, now)])
             except Exception:  # noqa: BLE001  any defect at all: the next round may do better

@@ -1,6 +1,7 @@
 """Drain sets on a cluster that answers, refuses, changes its mind and kills its leaders."""
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 
 import msgspec
 import numpy as np
@@ -11,7 +12,7 @@ from tradewind.cluster.budgets import Budget
 from tradewind.cluster.objects import Pod
 from tradewind.planner.moves.causes import Cause
 from tradewind.planner.moves.drain import Phase
-from tradewind.planner.moves.ledger import Ledger
+from tradewind.planner.moves.ledger import Eviction, Ledger
 from tradewind.planner.moves.mover import Refusal
 from tradewind.planner.moves.world import World
 from tradewind.planner.plan_annotation import PlanAnnotation
@@ -53,6 +54,34 @@ def test_a_terminating_pod_on_the_node_does_not_end_its_set() -> None:
     assert [drain.phase for drain in cluster.ended] == [Phase.DONE]
     assert [pod.uid for pod in cluster.on("dear")] == [uid]
     cluster.check()
+
+
+def test_a_record_of_the_far_future_counts_as_one_of_now() -> None:
+    """So it stops moves for an hour, whoever wrote it, and not until 2099."""
+    cluster = two_nodes(pods=1)
+    late = datetime(2099, 1, 1, tzinfo=UTC).timestamp()
+    evictions = [
+        Eviction(late, late, f"old{number}", "shop", "other", "other")
+        for number in range(cluster.settings.moves.budget.evictions)
+    ]
+    booked = Eviction(late, late, "booked", "shop", "other", "other")
+    cluster.save(Ledger(tuple(evictions), (booked,), "cheap", {"dear": late}))
+    cluster.run(3540, step=60.0)
+    assert cluster.evicted == []
+    cluster.kill_leader()  # what it knew is in the record
+    cluster.run(120, step=5.0)
+    assert len(cluster.evicted) == 1
+    cluster.check()
+
+
+@pytest.mark.parametrize("step", [-86_400.0, 86_400.0])
+def test_a_clock_that_was_set_between_two_leads_stops_no_looks(step: float) -> None:
+    cluster = two_nodes(mode="advise")
+    assert cluster.tick().advice is not None
+    cluster.mover.forget()
+    cluster.now += step
+    assert cluster.tick().advice is not None
+    assert cluster.tick().advice is None
 
 
 def replicas_together(starts_for: float) -> FakeCluster:

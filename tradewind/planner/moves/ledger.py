@@ -76,6 +76,18 @@ class Ledger(msgspec.Struct, frozen=True):
         ]
         return Ledger(evictions=(*self.evictions, *done), nodes={**self.nodes, node: now})
 
+    def capped(self, now: float) -> "Ledger":
+        """What is recorded for later was now: a clock was set back, and no record may stop moves for long."""
+        evictions, under_way = (
+            tuple(
+                msgspec.structs.replace(each, at=min(each.at, now), since=min(each.since, now))
+                for each in booked
+            )
+            for booked in (self.evictions, self.under_way)
+        )
+        nodes = {name: min(at, now) for name, at in self.nodes.items()}
+        return Ledger(evictions, under_way, self.node, nodes)
+
     def abandoned(self, now: float) -> "Ledger":
         """What another leader had begun counts as done, as late as it can have been."""
         if not self.under_way:

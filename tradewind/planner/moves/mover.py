@@ -107,9 +107,10 @@ class Mover:
             if settings.mode != "act":
                 self.drain = machine.given_up(self.drain, "planner.moves.mode is no longer act")
             return Round(ended=self._advance(world))
-        if settings.mode == "off" or world.now < self._next_look:
+        following = world.now + settings.every_seconds  # no look is later, whenever the last one was
+        if settings.mode == "off" or world.now < self._next_look <= following:
             return Round()
-        self._next_look = world.now + settings.every_seconds
+        self._next_look = following
         return self._choose(world)
 
     def _notice(self, world: World) -> None:
@@ -158,16 +159,16 @@ class Mover:
             found = self._hands.load()
             if found is None:
                 return False
-            self._ledger = found.abandoned(world.now)
-            self._unsaved = bool(found.under_way)
+            self._ledger = found.capped(world.now).abandoned(world.now)
+            self._unsaved = self._ledger != found
             self._hands.release(world.pods)
         if self._unsaved:
-            self._save(self._ledger)
+            self._save(self._ledger, world.now)
         return not self._unsaved
 
-    def _save(self, ledger: Ledger) -> None:
+    def _save(self, ledger: Ledger, now: float) -> None:
         stored = self._hands.save(ledger)
-        self._ledger, self._unsaved = stored or ledger, stored is None
+        self._ledger, self._unsaved = (stored or ledger).capped(now), stored is None
 
     def _rules(self, world: World) -> Rules:
         namespaces = world.snapshot.nodes.cluster.namespaces
@@ -231,7 +232,7 @@ class Mover:
         stored = self._hands.save(booked)
         if stored is None:
             return "its evictions could not be recorded"
-        self._ledger = stored
+        self._ledger = stored.capped(now)
         for each in drain.moves:
             if not self._hands.reserve(each.pod, PlanAnnotation(each.target, round(drain.until))):
                 return f"room for {each.pod} on {each.target} could not be reserved"
@@ -263,7 +264,7 @@ class Mover:
         settings = self._settings_of().moves
         cooled = now if ended.evicted or ended.refused else _almost_cool(settings, now)
         self._ledger = (self._ledger or Ledger()).ended(ended.node, ended.evicted, cooled)
-        self._save(self._ledger.trimmed(settings, now))
+        self._save(self._ledger.trimmed(settings, now), now)
         return ended
 
 
