@@ -20,6 +20,7 @@ from kubernetes.config import new_client_from_config
 
 from e2e import binaries, fake, outcomes, scheduler
 from e2e.api import MERGE_PATCH, Api
+from e2e.device_cluster import device_cluster
 from e2e.objects import Object
 from e2e.odd_cluster import odd_cluster
 from e2e.plane import ControlPlane
@@ -28,6 +29,7 @@ from e2e.random_cluster import ClusterObjects, random_cluster
 from e2e.recorder import Recorder, node_names
 from scoring.filters.pod_affinity import PodAffinity
 from scoring.filters.pod_anti_affinity import PodAntiAffinity
+from scoring.filters.resources import KubeResources, Resources
 from scoring.filters.taints import Taints
 from scoring.filters.topology_spread import TopologySpread
 from scoring.in_tree import IN_TREE
@@ -64,6 +66,7 @@ _NAMED_NODES_ONLY = ("didn't satisfy plugin(s) [NodeAffinity]", "pod affinity te
 
 _GATES = "TaintTolerationComparisonOperators=true"
 _GATES_SINCE = 35  # minor version
+_DEVICE_CLASSES_SINCE = 36
 
 
 def _policy(*, comparisons: bool) -> Policy:
@@ -104,6 +107,23 @@ def test_our_rules_admit_the_same_with_the_gates_open() -> None:
         for seed in range(_FIRST_SEED, _FIRST_SEED + math.ceil(_CASES / _CASES_A_GATED_CLUSTER)):
             drawn = random_cluster(seed, _CASES_A_CLUSTER, comparisons=True)
             _compare(plane, api, drawn, _policy(comparisons=True))
+
+
+def test_what_a_device_class_provides_is_not_rejected(plane: ControlPlane, api: Api) -> None:
+    """In a plan it is on no node."""
+    if binaries.find().minor() < _DEVICE_CLASSES_SINCE:
+        pytest.skip(f"device classes provide extended resources since 1.{_DEVICE_CLASSES_SINCE}")
+    drawn = device_cluster()
+    with fake.existing(api, drawn.devices), _filled(api, drawn.objects):
+        nodes = _nodes(plane.kubeconfig)
+        waiting = _waiting(api)
+        theirs = _kube_scheduler(plane, api, set(waiting))
+    offered = {name: judgement.feasible for name, judgement in theirs.items()}
+    assert offered == drawn.feasible
+    rechecked = {name: _judge(Policy((Resources(),), ()), pod, nodes) for name, pod in waiting.items()}
+    assert {name: rechecked[name].feasible & offered[name] for name in offered} == offered
+    planned = {name: _judge(Policy((KubeResources(),), ()), pod, nodes) for name, pod in waiting.items()}
+    assert {name: judgement.feasible for name, judgement in planned.items()} == drawn.planned
 
 
 class _GatedPlane(ControlPlane):

@@ -5,10 +5,11 @@ the pod would be pending for ever.
 """
 
 from scoring.filters.node_affinity import matching
-from scoring.filters.resources import is_advertised
+from scoring.filters.resources import is_delegable
 from scoring.filters.taints import tolerating
 from scoring.filters.unschedulable import tolerates_cordon
 from scoring.rules import Mask
+from scoring.shares import allocatable
 from tradewind.cluster import lazy_numpy as np
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Nodes, frozen
@@ -25,17 +26,22 @@ def eligible(pod: Pod, nodes: Nodes) -> Mask:
     """(N,) of all nodes of the cluster, those that the pod could run on if they were empty.
 
     Node selector, node affinity, taints, cordons and allocatable resources decide. When in doubt a node is
-    not eligible: where a claim can be satisfied is not known here, so only candidates are eligible for a pod
-    that has one.
+    not eligible: where a claim, or a DeviceClass for a resource that no node advertises, can be satisfied is
+    not known here, so only candidates are eligible for a pod that needs one.
     """
     mask = nodes.cluster.table.derived(
         _admitting, tuple(pod.node_selector.items()), pod.node_terms, pod.tolerations
     )
-    supply = nodes.columns.supply
+    only_candidates = bool(pod.claims)
     for resource, request in pod.requests.items():
-        if request > 0 and is_advertised(resource, supply):  # else DRA may provide it, on any node
-            mask = mask & (supply.allocatable[supply.resource_rows[resource]] >= request)
-    if pod.claims:
+        if request <= 0:
+            continue
+        total = allocatable(nodes.columns.supply, (resource,))[0]
+        if is_delegable(resource) and not total.any():
+            only_candidates = True
+        else:
+            mask = mask & (total >= request)
+    if only_candidates:
         candidates = np.zeros(len(mask), np.bool_)
         candidates[nodes.rows] = True
         mask = mask & candidates

@@ -4,9 +4,12 @@ from functools import lru_cache
 from typing import ClassVar
 
 from scoring.rules import Account, InTree, Mask, ResourceFilter, all_nodes
+from scoring.shares import allocatable
 from tradewind.cluster import lazy_numpy as np
 from tradewind.cluster.objects import Pod
-from tradewind.cluster.snapshot import Amounts, Nodes, Supply
+from tradewind.cluster.snapshot import Amounts, Nodes, Supply, frozen
+
+_DEVICE_CLASS = "deviceclass.resource.kubernetes.io/"
 
 
 @dataclass(frozen=True)
@@ -19,16 +22,14 @@ class Resources(InTree, ResourceFilter):
     Some extended resources (those of a domain, such as example.com/gpu) are kube-scheduler's alone to judge:
     - those that its NodeResourcesFitArgs, or the `managedResources` of an extender with `ignoredByScheduler`,
       tell it to ignore. Nobody tells us, so they are named here, one by one or by their domain;
-    - those that no node at all advertises. Dynamic resource allocation may stand behind one: then
-      kube-scheduler finds devices for it that no node counts. Where nothing does, it has rejected every node
-      before it asks us. Once a node advertises the resource, a device plugin is behind it, and it counts on
-      all nodes; in a cluster that has it both ways it is to be named here.
+    - on a node that advertises none of it. A DeviceClass may provide the resource there: kube-scheduler then
+      looks for devices, and rejects the node if there are none.
     """
 
     name: ClassVar[str] = "resources"
     reason: ClassVar[str] = "node(s) had insufficient free resources"
     resolvable: ClassVar[bool] = True
-    leaves_unadvertised: ClassVar[bool] = True
+    delegates: ClassVar[bool] = True
 
     ignored_resources: frozenset[str] = frozenset()
     ignored_resource_groups: frozenset[str] = frozenset()  # the part of a name before the slash
@@ -42,14 +43,11 @@ class Resources(InTree, ResourceFilter):
     def fits(self, pod: Pod, nodes: Nodes) -> Iterator[tuple[str, Mask]]:
         """By each resource that counts, which nodes have enough of it."""
         for resource, request in self._counted(pod):
-            if (
-                self.leaves_unadvertised
-                and _extended(resource)
-                and not is_advertised(resource, nodes.columns.supply)
-            ):
-                continue
             free = nodes.free_of(resource)
-            yield resource, np.zeros(len(nodes), np.bool_) if free is None else free >= request
+            enough = np.zeros(len(nodes), np.bool_) if free is None else free >= request
+            if self.delegates and is_delegable(resource):
+                enough = enough | ~nodes.of_supply(_advertising, resource)
+            yield resource, enough
 
     def needs(self, pod: Pod, nodes: Nodes) -> Mapping[Account, int]:  # noqa: ARG002  kube-scheduler's rule
         return {Account(resource): request for resource, request in self._counted(pod)}
@@ -69,9 +67,9 @@ class Resources(InTree, ResourceFilter):
 
 
 class KubeResources(Resources):
-    """As kube-scheduler judges by default: for planning and simulation without it."""
+    """For planning and simulation without kube-scheduler: what a DeviceClass provides is on no node."""
 
-    leaves_unadvertised: ClassVar[bool] = False
+    delegates: ClassVar[bool] = False
 
 
 @lru_cache(maxsize=1024)
@@ -81,13 +79,11 @@ def _extended(resource: str) -> bool:
     return bool(slash) and not domain.endswith("kubernetes.io") and not resource.startswith("requests.")
 
 
-def is_advertised(resource: str, supply: Supply) -> bool:
-    """Whether any node has some."""
-    row = supply.resource_rows.get(resource)
-    return row is not None and bool(supply.derived(_offered)[row])
+def is_delegable(resource: str) -> bool:
+    """Whether a DeviceClass may provide it on nodes that do not advertise it."""
+    return _extended(resource) or resource.startswith(_DEVICE_CLASS)
 
 
-def _offered(supply: Supply) -> Mask:
-    """(R,) resources of which any node has some."""
-    offered: Mask = np.any(supply.allocatable > 0, axis=1)
-    return offered
+def _advertising(supply: Supply, resource: str) -> Mask:
+    """(N,) nodes that have some, in use or not."""
+    return frozen(allocatable(supply, (resource,))[0] > 0)

@@ -26,17 +26,17 @@ class Place(NamedTuple):
         return self.total(resource) - sum(pod.requests.get(resource, 0) for pod in self.pods)
 
 
-def _could_run(pod: Pod, node: Node, advertised: frozenset[str]) -> bool:
+def _could_run(pod: Pod, node: Node, cluster: Sequence[Node]) -> bool:
     """If the node were empty; none has taints."""
     return all(
-        node.allocatable.get(name, 0) >= request
+        node.allocatable.get(name, 0) >= request or ("/" in name and not _is_advertised(name, cluster))
         for name, request in pod.requests.items()
-        if request > 0 and name in advertised
+        if request > 0
     )
 
 
-def _advertised(cluster: Sequence[Node]) -> frozenset[str]:
-    return frozenset(name for node in cluster for name, amount in node.allocatable.items() if amount > 0)
+def _is_advertised(resource: str, cluster: Sequence[Node]) -> bool:
+    return any(node.allocatable.get(resource, 0) > 0 for node in cluster)
 
 
 def resource_fit(pod: Pod, places: Sequence[Place]) -> list[float]:
@@ -138,9 +138,8 @@ def _typed(kind: str, pod: Pod, places: Sequence[Place]) -> list[float]:
 
 
 def resources(pod: Pod, place: Place) -> bool:
-    advertised = _advertised(place.cluster)
     return all(
-        place.free(name) >= request or ("/" in name and name not in advertised)
+        place.free(name) >= request or ("/" in name and not place.total(name))
         for name, request in pod.requests.items()
         if request > 0
     )
@@ -148,11 +147,8 @@ def resources(pod: Pod, place: Place) -> bool:
 
 def limits(pod: Pod, place: Place) -> bool:
     wanted, placed = (sum(each.limits.get("memory", 0) for each in pods) for pods in ([pod], place.pods))
-    advertised = _advertised(place.cluster)
-    highest = max(
-        (node.allocatable.get("memory", 0) for node in place.cluster if _could_run(pod, node, advertised)),
-        default=0,
-    )
+    eligible = [node for node in place.cluster if _could_run(pod, node, place.cluster)]
+    highest = max((node.allocatable.get("memory", 0) for node in eligible), default=0)
     return not 0 < wanted <= 1.5 * highest or wanted + placed <= 1.5 * place.total("memory")
 
 

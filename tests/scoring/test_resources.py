@@ -4,6 +4,7 @@ from scoring.filters.resources import KubeResources, Resources
 from tests.builders import PodBuilder, cluster_of, node, pod
 
 _BUSY = [pod("a").requests(cpu="3", memory="8Gi").on("n")]
+_CLASS = "deviceclass.resource.kubernetes.io/gpu"
 
 
 @pytest.mark.parametrize(
@@ -44,10 +45,17 @@ def test_resources(wanted: PodBuilder, placed: list[PodBuilder], fits: bool) -> 
     ("rule", "wanted", "fits"),
     [
         pytest.param(Resources(), {"example.com/fpga": 1}, [True, True], id="no node advertises it"),
-        pytest.param(KubeResources(), {"example.com/fpga": 1}, [False, False], id="as kube-scheduler has it"),
+        pytest.param(KubeResources(), {"example.com/fpga": 1}, [False, False], id="in a plan no node has it"),
         pytest.param(Resources(), {"example.com/gone": 1}, [True, True], id="advertised as none"),
-        pytest.param(Resources(), {"example.com/gpu": 2}, [True, False], id="a node advertises it"),
-        pytest.param(Resources(), {"example.com/gpu": 3}, [False, False], id="too much of it"),
+        pytest.param(Resources(), {"example.com/gpu": 2}, [True, True], id="one node advertises it"),
+        pytest.param(Resources(), {"example.com/gpu": 3}, [False, True], id="too much of it"),
+        pytest.param(KubeResources(), {"example.com/gpu": 2}, [True, False], id="a plan uses that node"),
+        pytest.param(Resources(), {_CLASS: 1}, [True, True], id="a device class"),
+        pytest.param(KubeResources(), {_CLASS: 1}, [False, False], id="in a plan no node has a device class"),
+        pytest.param(Resources(), {"hugepages-2Mi": 1}, [False, False], id="no device class has huge pages"),
+        pytest.param(
+            Resources(), {"kubernetes.io/x": 1}, [False, False], id="nor what is of Kubernetes' domain"
+        ),
         pytest.param(
             Resources(ignored_resources=frozenset({"example.com/gpu"})),
             {"example.com/gpu": 3},
@@ -63,7 +71,7 @@ def test_resources(wanted: PodBuilder, placed: list[PodBuilder], fits: bool) -> 
         pytest.param(
             Resources(ignored_resource_groups=frozenset({"example"})),
             {"example.com/gpu": 3},
-            [False, False],
+            [False, True],
             id="part of a domain is none",
         ),
         pytest.param(
@@ -77,7 +85,7 @@ def test_resources(wanted: PodBuilder, placed: list[PodBuilder], fits: bool) -> 
 def test_extended_resources_that_are_kube_schedulers_to_judge(
     rule: Resources, wanted: dict[str, int], fits: list[bool]
 ) -> None:
-    """Of 4 cores each, and 2 gpus on the first, where a pod asks for what no node advertises."""
+    """Of 4 cores each, and 2 gpus advertised by the first."""
     nodes = [node("a").resource("example.com/gpu", 2).resource("example.com/gone", 0), node("b")]
     placed = [pod("x").requests({"example.com/fpga": 1}).on("a")]
     built = pod("w").requests(wanted).build()
