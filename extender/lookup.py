@@ -94,8 +94,8 @@ class Lookup:
         assumed, pod = self._cache.assumed, request.pod
         reserved = [each.pod for each in assumed.promised(snapshot, pod) if each.gang]
         seen = assumed.overlay(snapshot, pod)
-        if self._reservations:
-            moves = self._reservations.against(pod)
+        moves = self._reservations.against(pod)
+        if moves:
             seen, reserved = seen.with_pods(moves), [*reserved, *moves]
         nodes = seen.nodes.take(found.rows)
         return View(request, found, nodes, reserved, snapshot, time.monotonic() + _VIEW_SECONDS)

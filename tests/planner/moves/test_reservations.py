@@ -1,5 +1,9 @@
 """Room of moves in flight, as a replica that is asked about other pods counts it."""
 
+from datetime import UTC, datetime
+
+import pytest
+
 from tests.builders import NodeBuilder, PodBuilder, node, offer_of, pod
 from tradewind.cluster.cache import Cache
 from tradewind.planner.moves.reservations import Reservations
@@ -11,6 +15,7 @@ def web(name: str, *, until: float | None = 100.0, to: str = "m") -> PodBuilder:
     return built if until is None else built.annotation(MOVE, PlanAnnotation(to, until, uid=name).text())
 
 
+_2099 = datetime(2099, 1, 1, tzinfo=UTC).timestamp()
 STRANGER = pod("stranger").owner("ReplicaSet", "other", "other").build()
 SISTER = pod("sister").owner("ReplicaSet", "web", "web").build()
 
@@ -29,8 +34,6 @@ class World:
         self.cache.apply_pod(each.build())
 
     def taken(self, asking: object = STRANGER) -> list[tuple[str, str]]:
-        if not self.reservations:
-            return []
         found = self.reservations.against(asking)  # type: ignore[arg-type]
         return [(each.name, each.node_name) for each in found]
 
@@ -98,6 +101,32 @@ def test_what_makes_no_sense_is_ignored() -> None:
     world.cache.snapshot().with_pods(world.reservations.against(STRANGER))
     world.apply(pod("c").uid("c").annotation(MOVE, PlanAnnotation("m", 100.0, uid="c").text()))  # on no node
     assert world.taken() == [("b-moved", "gone")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(PlanAnnotation("m", _2099).text(), id="without a UID"),
+        pytest.param(PlanAnnotation("m", _2099, uid="b").text(), id="with the UID of another pod"),
+        pytest.param(PlanAnnotation("m", _2099, uid="a").text(), id="with its UID, for too long"),
+        pytest.param(PlanAnnotation("m", 7251.0, uid="a").text(), id="for two hours and a second"),
+    ],
+)
+def test_a_forged_annotation_reserves_nothing_while_the_pod_is_there_and_after(text: str) -> None:
+    """It is 50 seconds past: the longest that is believed is until 7250."""
+    world = World()
+    world.apply(web("a", until=None).annotation(MOVE, text))
+    assert world.taken() == []
+    world.cache.remove_pod("a")
+    assert world.taken() == []
+
+
+def test_room_is_kept_for_two_hours_at_most() -> None:
+    world = World()
+    world.apply(web("a", until=7250.0))
+    assert world.taken() == [("a-moved", "m")]
+    world.now = 7250.0
+    assert world.taken() == []
 
 
 def test_a_reservation_that_the_pod_was_created_with_takes_no_room() -> None:

@@ -31,29 +31,16 @@ class Reservations:
         self._known = known
         self._pods_on = pods_on
         self._clock = clock
-        self._seen: Mapping[str, Pod] = {}
+        self._marked: Mapping[str, Pod] = {}  # with the annotation, whoever wrote it
+        self._seen: Mapping[str, Pod] = {}  # with one that may be the planner's
         self._gone: dict[str, tuple[Pod, float]] = {}  # by UID, with when it is forgotten
         self._before: dict[str, frozenset[str]] = {}  # by UID, who of its kin was on the target already
         self._came: dict[str, str] = {}  # by UID, its replacement, once that was seen on the target
 
-    def __bool__(self) -> bool:
-        moving = self._moving()
-        if moving is not self._seen:
-            until = self._clock() + _AFTER_SECONDS
-            unmarked = self._seen.keys() - moving.keys()
-            stayed = {each.uid for each in self._known(unmarked)}
-            self._gone |= {uid: (self._seen[uid], until) for uid in unmarked - stayed}
-            self._seen = moving
-            self._before = {
-                uid: self._before[uid] if uid in self._before else frozenset(self._kin(pod))
-                for uid, pod in [*moving.items(), *((uid, pod) for uid, (pod, _) in self._gone.items())]
-            }
-            self._came = {uid: came for uid, came in self._came.items() if uid in self._before}
-        return bool(self._seen or self._gone)
-
     def against(self, pod: Pod) -> list[Pod]:
         """As pods on the targets, of all that is kept for others than this one."""
         now = self._clock()
+        self._follow(self._moving(), now)
         self._gone = {uid: each for uid, each in self._gone.items() if each[1] > now}
         found = []
         for each in (*(each for each, _ in self._gone.values()), *self._seen.values()):
@@ -63,6 +50,21 @@ class Reservations:
             if not pod.workload or each.workload != pod.workload:
                 found.append(reserved_for(each, place.node))
         return found
+
+    def _follow(self, marked: Mapping[str, Pod], now: float) -> None:
+        if marked is self._marked:
+            return
+        self._marked = marked
+        moving = {uid: pod for uid, pod in marked.items() if plan_annotation.read_reservation(pod)}
+        unmarked = self._seen.keys() - moving.keys()
+        stayed = {each.uid for each in self._known(unmarked)}
+        self._gone |= {uid: (self._seen[uid], now + _AFTER_SECONDS) for uid in unmarked - stayed}
+        self._seen = moving
+        self._before = {
+            uid: self._before[uid] if uid in self._before else frozenset(self._kin(pod))
+            for uid, pod in [*moving.items(), *((uid, pod) for uid, (pod, _) in self._gone.items())]
+        }
+        self._came = {uid: came for uid, came in self._came.items() if uid in self._before}
 
     def _replaced(self, pod: Pod) -> bool:
         """Whether its replacement is, or was, on the target; each ends one reservation, and for good."""
