@@ -143,6 +143,11 @@ class StandingMetrics:
             ["why"],
             registry=registry,
         )
+        self._left_out = Gauge(
+            "tradewind_standing_left_out_pods",
+            "Number of pods in classes beyond the limit of the standing plan, of which it places none.",
+            registry=registry,
+        )
         self._new_nodes = Gauge(
             "tradewind_standing_new_nodes",
             "Nodes of pools that the standing plan would add, in parts.",
@@ -162,6 +167,7 @@ class StandingMetrics:
         self._unplaced.set(float(solved.solution.unplaced.sum()))
         self._expected.labels("owed").set(solved.owed)
         self._expected.labels("lately").set(solved.expected)
+        self._left_out.set(solved.left_out)
         self._new_nodes.set(solved.new_nodes)
         self._arcs.labels("all").set(solved.solution.arcs)
         self._arcs.labels("rebuilt").set(solved.solution.rebuilt)

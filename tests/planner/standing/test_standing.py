@@ -9,9 +9,10 @@ from tests.planner.cases import filled, policy_of
 from tradewind.cluster.guide import Guide, Role
 from tradewind.config import document as config
 from tradewind.planner.batch import PolicyOf
+from tradewind.planner.standing import standing
 from tradewind.planner.standing.network import Network, Solution
 from tradewind.planner.standing.programme import Programme
-from tradewind.planner.standing.standing import Solved, StandingPlan
+from tradewind.planner.standing.standing import MAX_CLASSES, Solved, StandingPlan
 
 # The middle of a step of sizes, so that one pod weighs one: e^(27.5/4) millicores.
 _CPU = 968
@@ -261,3 +262,64 @@ def test_what_is_owed_and_was_there_lately_counts_once() -> None:
 def _numbered(number: int) -> PodBuilder:
     made = pod(f"db-{number}").requests(cpu=f"{_CPU}m").owner("StatefulSet", "db", "1")
     return made.label("apps.kubernetes.io/pod-index", str(number))
+
+
+def _unlike(number: int) -> PodBuilder:
+    """A pod that asks for what no other asks for; every second one runs."""
+    made = pod(f"p{number}").requests(cpu=f"{_CPU}m").node_selector(f"key-{number}", "x")
+    made = made.toleration(key=f"taint-{number}", operator="Exists")
+    return made.on(f"n{number % 40}") if number % 2 else made
+
+
+def test_the_network_is_bounded_however_many_pods_are_unlike() -> None:
+    """Of 8,000 classes of one pod each, all but 999 are in one class, as far as they run."""
+    nodes = [
+        node(f"n{number}")
+        .cpu(f"{400 * _CPU}m")
+        .pods(400)
+        .label("pool", f"{number % 4}")
+        .price(number % 4 + 1)
+        for number in range(40)
+    ]
+    run = _Run(nodes, [*_pods(3, "alike"), *map(_unlike, range(8_000))])
+    solved = run.solved()
+    [network] = run.networks
+    assert network.cost.shape == (MAX_CLASSES, 4)
+    assert solved.left_out == pytest.approx(8_000 + 1 - MAX_CLASSES + 1, rel=1e-3)
+    assert network.fresh.max() == pytest.approx(3, rel=1e-3)  # the largest class is looked at
+    assert network.running.sum() == pytest.approx(4_000, rel=1e-3)  # whoever runs takes its room
+
+
+def test_no_more_arcs_than_fit_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four kinds of nodes, 20 arcs: five classes, one of which is of all others."""
+    monkeypatch.setattr(standing, "MAX_ARCS", 20)
+    nodes = [_node(f"n{number}", number + 1.0) for number in range(4)]
+    run = _Run(
+        nodes, [each for number in range(9) for each in _pods(number + 1, f"{number}-", priority=number)]
+    )
+    solved = run.solved()
+    assert run.networks[0].cost.shape == (5, 4)
+    assert solved.left_out == pytest.approx(1 + 2 + 3 + 4 + 5, rel=1e-3)
+
+
+def test_pods_that_run_in_small_classes_take_as_much_room_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pod of 1 and one of 2 on one node, one of 3 on another: in pods of the mean size 1.5 and 1.5."""
+    monkeypatch.setattr(standing, "MAX_CLASSES", 2)
+    small = [
+        pod(f"p{cpu}").requests(cpu=f"{cpu * _CPU}m").priority(cpu).on("a" if cpu < 3 else "b")
+        for cpu in (1, 2, 3)
+    ]
+    run = _Run([_node("a", 1.0), _node("b", 2.0)], [*_pods(4, "large", priority=9), *small])
+    run.solved()
+    [network] = run.networks
+    assert (network.running[1] * network.requests[0, 1]).tolist() == pytest.approx(
+        [3 * 0.968, 3 * 0.968], rel=0.01
+    )
+
+
+@pytest.mark.parametrize(("nodes", "kinds"), [pytest.param(12, 12, id="few"), pytest.param(30, 1, id="many")])
+def test_a_label_with_a_value_for_each_node_makes_no_kinds(nodes: int, kinds: int) -> None:
+    made = [_node(f"n{number}", 1.0).label("serial", f"{number}") for number in range(nodes)]
+    run = _Run(made, [pod("p").requests(cpu=f"{_CPU}m").node_selector("serial", "1")])
+    run.solved()
+    assert len(run.networks[0].kind_keys) == kinds

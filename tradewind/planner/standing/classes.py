@@ -7,7 +7,7 @@ What ties pods to each other is left out; the rules that look at a pod and a nod
 import math
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 import msgspec
@@ -23,6 +23,8 @@ from tradewind.planner.standing.owed import owed
 # Of the logarithm of a request; within a step requests differ by a quarter, and in the mean by nothing.
 _STEP = 0.25
 _IN_STEPS = frozenset({"cpu", "memory", "ephemeral-storage"})
+# The key of the class of all pods whose own class is beyond the limit.
+_REST = "rest"
 NOTHING: Mapping[str, int] = MappingProxyType({})
 
 
@@ -135,6 +137,53 @@ class Census:
             self._classes[key] = StandingClass(key, waiting, policy)
         weights = [pod.requests[each] / _middle(step) for each, step in steps.items()]
         return key, sum(weights) / len(weights) if weights else 1.0
+
+
+def largest(demands: Mapping[StandingClass, Demand], most: int) -> Mapping[StandingClass, Demand]:
+    """At most so many classes.
+
+    One of the classes is of all other pods that run, as if they were alike: they take room where they are.
+    Those that wait or are to come are left out.
+    """
+    if len(demands) <= most:
+        return demands
+    order = sorted(demands, key=lambda each: -(demands[each].now + demands[each].to_come))
+    merged, demand = _merged(order[most - 1 :], demands)
+    return {**{each: demands[each] for each in order[: most - 1]}, merged: demand}
+
+
+def count_placeable(demands: Mapping[StandingClass, Demand]) -> float:
+    """The pods of all classes but that of the others."""
+    return sum(demand.now + demand.to_come for each, demand in demands.items() if each.key != _REST)
+
+
+def _merged(
+    classes: Sequence[StandingClass], demands: Mapping[StandingClass, Demand]
+) -> tuple[StandingClass, Demand]:
+    """A pod of the mean size, and how many of them would take the room on each node."""
+    taken: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))  # by resource and node
+    pods: dict[str, float] = defaultdict(float)  # by node
+    for each in classes:
+        for node, count in demands[each].running.items():
+            pods[node] += count
+            for resource, amount in each.pod.requests.items():
+                taken[resource][node] += count * amount
+    total = sum(pods.values())
+    mean = {resource: sum(on.values()) / total for resource, on in taken.items()}
+    sizes = [resource for resource, amount in mean.items() if resource in _IN_STEPS and amount > 0]
+    demand = Demand()
+    for node, count in pods.items():
+        parts = [taken[resource][node] / mean[resource] for resource in sizes]
+        demand.running[node] = sum(parts) / len(parts) if parts else count
+    pod = msgspec.structs.replace(
+        classes[0].pod,
+        requests={resource: round(amount) for resource, amount in mean.items() if round(amount)},
+        annotations={},
+        node_selector={},
+        node_terms=None,
+        tolerations=(),
+    )
+    return StandingClass(_REST, pod, replace(classes[0].policy, placement="pack")), demand
 
 
 def demanded(pod: Pod) -> bool:

@@ -10,12 +10,15 @@ from scoring.label_preference import LabelPreference
 from tradewind.cluster.in_use import belongs_to_node
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Amounts, Nodes
+from tradewind.cluster.table import Rows
 from tradewind.planner.problem import Floats
 from tradewind.planner.standing.classes import StandingClass
 from tradewind.planner.terms import prices
 
 # A kind for each node would be none. Pods that are tied to one node stay where they are.
 _NODES_NAME = "kubernetes.io/hostname"
+# The same of other labels with so many values that two nodes hardly share one.
+_FEW_VALUES = 20
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -43,7 +46,8 @@ def node_kinds(
     price = prices(nodes)
     table = nodes.cluster.table
     new = np.array([pools.get(name, 0) for name in table.names])
-    labels = [table.domains(key).codes for key in sorted(_label_keys(classes))]
+    labels = [table.domains(key).codes for key in sorted(_label_keys(classes) & table.keys)]
+    labels = [codes for codes in labels if not _is_almost_unique(codes)]
     columns = np.vstack(
         [
             capacity,
@@ -87,6 +91,11 @@ def _own(nodes: Nodes, pods: Iterable[Pod]) -> tuple[Amounts, Amounts]:
                 if at is not None:
                     taken[at, row] += amount
     return taken, count
+
+
+def _is_almost_unique(codes: Rows) -> bool:
+    values = int(codes.max(initial=-1)) + 1
+    return values > _FEW_VALUES and 2 * values > int(np.count_nonzero(codes >= 0))
 
 
 def _label_keys(classes: Iterable[StandingClass]) -> set[str]:
