@@ -131,7 +131,7 @@ def test_a_pod_whose_node_filled_up_loses_its_nomination(
 ) -> None:
     """kube-scheduler clears none from a pod that never preempts, and Karpenter ignores pods that have one."""
     add_nodes(objects.node("n", cpu="1"))
-    start_planner({"planner": {"planSeconds": 3600}})
+    start_planner({"planner": {"planSeconds": 300}})
     with fake.existing(api, [_NEVER]):
         api.create(objects.pod("web", held, cpu="1", priorityClassName=_NEVER["metadata"]["name"]))
         assert wait_ungated(api, held, "web")["status"]["nominatedNodeName"] == "n"
@@ -305,8 +305,9 @@ def test_a_floor_that_is_lowered_wakes_the_pods_that_wait_for_it(
     add_nodes(objects.node("spot", labels={"karpenter.sh/capacity-type": "spot"}))
     api.create(objects.deployment("web", namespace, replicas=1))
     planner.wait_metric("tradewind_planned_pods_total", 1, outcome="unplaced")
-    for service in (tradewind, planner):
-        service.configure({})
+    tradewind.configure({})
+    tradewind.wait_metric("tradewind_config_reloads_total", 2, result="taken")
+    planner.configure({})
     assert set(outcomes.bound_nodes(api, namespace, 1).values()) == {"spot"}
 
 
