@@ -52,8 +52,10 @@ def only(scorer: str, weight: float = 1) -> dict[str, Any]:
     return {"weights": weights | {scorer: weight}}
 
 
-_LIMITED = objects.container(requests={"memory": "1Gi"}, limits={"memory": "64Gi"})
-_CHECKED = {"rules": {"limits": {"overcommit": {"memory": 1.5}}}}  # 24Gi of the 16Gi that a node has
+_LIMITED = objects.container(requests={"memory": "1Gi"}, limits={"memory": "16Gi"})
+_CHECKED = {
+    "rules": {"limits": {"overcommit": {"memory": 1.5}}}
+}  # 24Gi of the 16Gi that a node has: one of them
 
 
 @pytest.mark.parametrize(
@@ -69,8 +71,10 @@ _CHECKED = {"rules": {"limits": {"overcommit": {"memory": 1.5}}}}  # 24Gi of the
 def test_reason_of_each_filter_is_in_the_events(
     api: Api, serve: Serve, add_nodes: AddNodes, namespace: str, *, wanted: dict[str, Any], reason: str
 ) -> None:
-    serve(_CHECKED)
     add_nodes(objects.node("a"), objects.node("b"))
+    for node in ("a", "b"):
+        api.create(objects.pod(f"resident-{node}", namespace, containers=[_LIMITED], nodeName=node))
+    serve(_CHECKED)
     api.create(objects.pod("odd", namespace, **wanted))
     said = f"0/2 nodes are available: 2 {reason}."
     assert said in outcomes.event(api, namespace, "odd", "FailedScheduling")
