@@ -103,6 +103,33 @@ def test_a_pod_may_say_that_its_local_storage_can_be_lost() -> None:
     assert safe.field("spec", "volumes", value=[{"emptyDir": {}}]).build().bonds == ()
 
 
+@pytest.mark.parametrize(
+    ("safe", "found"),
+    [
+        ("cache,tmp", ()),
+        ("cache", (bonds.LOCAL_STORAGE,)),
+        ("claim", (bonds.LOCAL_STORAGE,)),
+        ("", (bonds.LOCAL_STORAGE,)),
+    ],
+)
+def test_a_pod_may_name_local_volumes_that_can_be_lost(safe: str, found: tuple[str, ...]) -> None:
+    volumes = [{"name": "cache", "emptyDir": {}}, {"name": "tmp", "hostPath": {"path": "/tmp"}}]  # noqa: S108  of a node
+    naming = pod("p").annotation(bonds.SAFE_LOCAL_VOLUMES, safe)
+    assert naming.field("spec", "volumes", value=volumes).build().bonds == found
+
+
+def test_a_claim_holds_a_pod_whatever_local_volumes_it_names() -> None:
+    naming = pod("p").annotation(bonds.SAFE_LOCAL_VOLUMES, "t")
+    claiming = naming.field("spec", "volumes", value=[{"name": "t", "persistentVolumeClaim": {}}])
+    assert claiming.build().bonds == (bonds.CLAIM,)
+
+
+@pytest.mark.parametrize(("value", "held"), [("true", True), ("false", False)])
+def test_the_former_name_of_do_not_disrupt_holds_a_pod(value: str, held: bool) -> None:
+    found = pod("p").annotation(bonds.DO_NOT_EVICT, value).build().bonds
+    assert found == ((bonds.DO_NOT_DISRUPT,) if held else ())
+
+
 def test_annotations_that_hold_a_node() -> None:
     assert node("n").annotation(bonds.SCALE_DOWN_DISABLED, "true").build().bonds
     assert node("n").annotation(bonds.DO_NOT_DISRUPT, "true").build().bonds

@@ -3,14 +3,16 @@
 Short names in one tuple, shared by all objects that have the same: most have none.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 import msgspec
 
 from tradewind.cluster.wire import NULL, PodSpec, Volume
 
 DO_NOT_DISRUPT = "karpenter.sh/do-not-disrupt"
+DO_NOT_EVICT = "karpenter.sh/do-not-evict"  # its name before Karpenter 0.32
 SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
+SAFE_LOCAL_VOLUMES = "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes"
 PREFER_NO_EVICTION = "descheduler.alpha.kubernetes.io/prefer-no-eviction"
 SCALE_DOWN_DISABLED = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
 MIRROR = "kubernetes.io/config.mirror"
@@ -21,7 +23,11 @@ Bonds = tuple[str, ...]
 
 _NONE: Bonds = ()
 # Whatever the value, but for "false": Karpenter also takes a time, the descheduler looks at the key alone.
-_UNLESS_FALSE = (DO_NOT_DISRUPT, PREFER_NO_EVICTION)
+_UNLESS_FALSE = {
+    DO_NOT_DISRUPT: DO_NOT_DISRUPT,
+    DO_NOT_EVICT: DO_NOT_DISRUPT,
+    PREFER_NO_EVICTION: PREFER_NO_EVICTION,
+}
 _shared: dict[Bonds, Bonds] = {}
 
 
@@ -29,13 +35,14 @@ def pod_bonds(annotations: Mapping[str, str] | None, spec: PodSpec) -> Bonds:
     found: list[str] = []
     own = annotations or {}
     if own:
-        found += [key for key in _UNLESS_FALSE if own.get(key, "false") != "false"]
+        found += [bond for key, bond in _UNLESS_FALSE.items() if own.get(key, "false") != "false"]
         if own.get(SAFE_TO_EVICT) == "false":
             found.append(SAFE_TO_EVICT)
         if MIRROR in own:
             found.append(MIRROR)
     if spec.volumes:
-        found += _of_volumes(spec.volumes, safe=own.get(SAFE_TO_EVICT) == "true")
+        safe = own[SAFE_LOCAL_VOLUMES].split(",") if SAFE_LOCAL_VOLUMES in own else ()
+        found += _of_volumes(spec.volumes, safe, all_safe=own.get(SAFE_TO_EVICT) == "true")
     if _there(spec.resource_claims):
         found.append(CLAIM)
     return _share(found)
@@ -50,13 +57,14 @@ def node_bonds(annotations: Mapping[str, str] | None) -> Bonds:
     return _share(found)
 
 
-def _of_volumes(volumes: Iterable[Volume], *, safe: bool) -> Iterable[str]:
-    """`safe`: the pod says itself that what it keeps on the node may be lost."""
+def _of_volumes(volumes: Iterable[Volume], safe: Collection[str], *, all_safe: bool) -> Iterable[str]:
+    """`safe`: the volumes of which the pod says itself that what it keeps there may be lost."""
     local = claimed = False
     for volume in volumes:
-        local |= _there(volume.empty_dir) or _there(volume.host_path)
+        if not all_safe and volume.name not in safe:
+            local |= _there(volume.empty_dir) or _there(volume.host_path)
         claimed |= _there(volume.persistent_volume_claim) or _there(volume.ephemeral)
-    return [name for name, there in ((LOCAL_STORAGE, local and not safe), (CLAIM, claimed)) if there]
+    return [name for name, there in ((LOCAL_STORAGE, local), (CLAIM, claimed)) if there]
 
 
 def _there(part: msgspec.Raw) -> bool:
