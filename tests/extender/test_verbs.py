@@ -172,7 +172,9 @@ def test_a_node_that_the_request_carries_is_known() -> None:
 
     assert kept(pod("one").requests(cpu="1")) == [*NAMES, "new"]
     assert kept(pod("two").requests(cpu="2")) == ["cheap", "dear"]
-    assert kept(pod("gpu").requests({"example.com/gpu": 2})) == ["new"]
+    # Nodes that advertise no example.com/gpu are left to kube-scheduler.
+    assert kept(pod("gpu").requests({"example.com/gpu": 2})) == [*NAMES, "new"]
+    assert kept(pod("gpus").requests({"example.com/gpu": 3})) == [*NAMES]
     assert served.count("unknown_nodes_total") == 0
 
 
