@@ -14,7 +14,7 @@ from kubernetes.client import ApiClient, Configuration
 
 from tests.builders import node, pod
 from tests.kube.api_server import ApiServer, Asked, Reply, serving
-from tradewind.cluster.cache import Cache
+from tradewind.cluster.cache import Cache, WorkCounter
 from tradewind.cluster.karpenter import Provisioning
 from tradewind.cluster.objects import Pod
 from tradewind.config.document import Document
@@ -161,6 +161,21 @@ async def until(seen: Callable[[], bool]) -> None:
             await asyncio.sleep(0.02)
 
 
+async def turns(planner: Planner, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait for as many turns of planning to end, well or badly."""
+    turn = planner.service._turn
+    ended: list[object] = []
+
+    async def counted(*arguments: Any) -> WorkCounter:
+        try:
+            return await turn(*arguments)
+        finally:
+            ended.append(arguments)
+
+    monkeypatch.setattr(planner.service, "_turn", counted)
+    await until(lambda: len(ended) >= count)
+
+
 async def fail_async(*_: object, **__: object) -> NoReturn:
     raise ZeroDivisionError("a bug")
 
@@ -208,9 +223,10 @@ def test_a_turn_that_fails_holds_nobody_for_longer_and_the_next_is_tried(
                 await until(lambda: planner.leading)
                 assert await planner.health() == 200
             else:  # nothing was planned for as long as that
-                await until(lambda: planner.parts.heartbeats.missed().startswith("loop planning: "))
                 await until(lambda: not planner.leading)
-                assert await planner.health() == 503
+                await turns(planner, 3, monkeypatch)
+                await until(lambda: planner.parts.heartbeats.missed().startswith("loop planning: "))
+                assert (planner.leading, await planner.health()) == (False, 503)
 
     asyncio.run(go())
 

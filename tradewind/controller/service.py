@@ -283,13 +283,17 @@ class PlannerService:
                 _log.exception("Failed to take back plans; retrying")
 
     async def _plan(self, writer: PlanWriter, events: PlanEvents) -> None:
-        seen = WorkCounter()
+        seen, failing = WorkCounter(), False
         self._beat_planning()
         while True:
             try:
                 seen = await self._turn(seen, writer, events)
-                self._beat_planning()  # a loop whose every turn fails is as good as dead
+                # Without the Lease nothing is planned: such a turn does not end a failure.
+                failing = failing and not self._leader.leading
+                if not failing:
+                    self._beat_planning()
             except Exception:  # noqa: BLE001  any defect at all: the next batch may do better
+                failing = True
                 _log.exception("planning failed; retrying with the next batch")
                 if self._leader.leading:
                     self._carry(self._planning.late(), writer, events)
