@@ -20,6 +20,11 @@ def _replica(number: int) -> PodBuilder:
         pytest.param(
             [_replica(0), _replica(1).deleting(), _replica(2)], {"db-0": 0.5, "db-2": 0.5}, id="one restarts"
         ),
+        pytest.param(
+            [_replica(0), _replica(2**31)],
+            {"db-0": 4.0, "db-2147483648": 4.0},
+            id="not all at once",
+        ),
         pytest.param([pod("db-x").owner("StatefulSet", "db", "1")], {}, id="a name without a number"),
     ],
 )
@@ -37,6 +42,12 @@ def _controlled(name: str, owner: str = "web") -> PodBuilder:
     [
         pytest.param(
             [_controlled("a"), _controlled("b")], 5, {"a": 1.5, "b": 1.5}, id="two of five are there"
+        ),
+        pytest.param(
+            [_controlled("a"), _controlled("b")],
+            2**31 - 1,
+            {"a": 4.0, "b": 4.0},
+            id="not all at once",
         ),
         pytest.param([_controlled("a"), _controlled("b")], 2, {}, id="all are there"),
         pytest.param([_controlled("a"), _controlled("b")], 1, {}, id="it shrinks"),

@@ -249,6 +249,14 @@ def test_what_a_replica_set_owes_is_planned_for() -> None:
     assert run.solved(1.0).owed == 0, "what was not created is not remembered"
 
 
+def test_a_replica_set_that_wants_two_thousand_million_pods_makes_no_room_dearer() -> None:
+    nodes = [_node(f"{name}{number}", price) for name, price in (("a", 1), ("b", 2)) for number in range(10)]
+    replicas = [each.owner("ReplicaSet", "web", "uid-web") for each in _pods(2, on="a0")]
+    few, many = (_Run(nodes, replicas).solved(wanted={"default/uid-web": each}) for each in (10, 2**31 - 1))
+    assert many.guide.kinds == few.guide.kinds
+    assert sum(Role(role) is Role.DRAIN for role in _roles(many.guide).values()) == 17
+
+
 def test_what_is_owed_and_was_there_lately_counts_once() -> None:
     run = _Run([_node("n", 1.0)], [_numbered(number) for number in range(4)])
     run.solved(0.0)

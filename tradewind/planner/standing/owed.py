@@ -1,12 +1,16 @@
 """Pods that controllers still owe, and that are like those of theirs that are there.
 
-The pods of a StatefulSet are numbered. What others want was read.
+The pods of a StatefulSet are numbered. What others want was read. A controller may want 2,147,483,647 pods,
+so only as many count as it can create soon.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
 from tradewind.cluster.objects import Pod
+
+# For each pod that is there: a ReplicaSet creates twice as many pods each time.
+_MOST = 4
 
 
 def owed(pods: Iterable[Pod], wanted: Mapping[str, int]) -> Mapping[str, float]:
@@ -33,7 +37,7 @@ def _shared(missing: Iterable[tuple[list[Pod], int]]) -> Iterator[tuple[str, flo
     for pods, count in missing:
         alive = [pod.uid for pod in pods if not pod.finished]
         if count > 0:
-            yield from ((uid, count / len(alive)) for uid in alive)
+            yield from ((uid, min(count / len(alive), _MOST)) for uid in alive)
 
 
 def _gaps(replicas: Iterable[Pod]) -> int:
