@@ -3,8 +3,9 @@
 import math
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -188,16 +189,35 @@ def test_more_nodes_than_there_was_room_for() -> None:
     assert columns.price.tolist() == list(range(500))
 
 
-def test_the_order_of_pods_and_nodes_has_no_meaning() -> None:
-    early, late = Cache(offer_of), Cache(offer_of)
-    built = pod("x").requests({"nvidia.com/gpu": 2}, cpu=1).on("a").build()
-    early.apply_pod(built)
-    early.apply_node(node("a").build())
-    late.apply_node(node("a").build())
-    late.apply_pod(built)
-    for cache in (early, late):
-        columns = cache.snapshot().nodes
-        assert requested(columns)[columns.resource_rows["nvidia.com/gpu"]].tolist() == [2]
+@pytest.mark.parametrize("order", [*permutations(["pod", "a", "b"])], ids=" ".join)
+def test_the_order_of_pods_and_nodes_has_no_meaning(order: Sequence[str]) -> None:
+    """Also where the pod's node has none of what it asks for, and another has."""
+    cache, gpu = Cache(offer_of), "nvidia.com/gpu"
+    amounts = {"cpu": 1000, gpu: 2, "limits.cpu": 2000, f"limits.{gpu}": 2}
+    for each in order:
+        if each == "pod":
+            cache.apply_pod(pod("x").requests({gpu: 2}, cpu=1).limits({gpu: 2}, cpu=2).on("a").build())
+        else:
+            cache.apply_node((node(each).resource(gpu, 4) if each == "b" else node(each)).build())
+    snapshot = cache.snapshot()
+    for resource, amount in amounts.items():
+        counted = requested(snapshot.nodes)[snapshot.nodes.resource_rows[resource]]
+        assert counted[[snapshot.row_of["a"], snapshot.row_of["b"]]].tolist() == [amount, 0]
+
+
+def test_resources_that_no_node_has_take_no_room() -> None:
+    """A pod may name thousands of them, and the next pod others."""
+    cache = Cache(offer_of)
+    cache.apply_node(node("a").cpu(4).build())
+    there = pod("there").limits(cpu=1).on("a").build()
+    cache.apply_pod(there)
+    before = dict(cache.snapshot().nodes.resource_rows)
+    names = {f"example.com/{number}": 1 for number in range(1000)}
+    odd = pod("odd").requests(names).limits(names).on("a").build()
+    cache.apply_pod(odd)
+    snapshot = cache.snapshot()
+    assert snapshot.nodes.resource_rows == before
+    assert snapshot.with_pods([odd]).nodes.resource_rows == before
 
 
 def test_columns_are_read_only() -> None:

@@ -63,7 +63,7 @@ def test_pods_leave_the_supply_as_it_is_and_nodes_and_offers_make_a_new_one() ->
     cache.apply_node(node("b").build())
     assert supply() is not second
     third = supply()
-    cache.apply_pod(pod("y").requests({"example.com/gpu": 1}).on("a").build())
+    cache.apply_pod(pod("y").limits(cpu=1).on("a").build())
     assert supply() is not third  # has one resource more
 
 

@@ -122,7 +122,7 @@ class Cache:
             if self._nodes.get(node.name) == node:
                 return
             offer = self._offer_of(node)  # not ours, may fail: before anything is changed
-            self._columns.write(node, offer, self._pods_on.get(node.name, {}).values())
+            self._columns.write(node, offer, lambda name: self._pods_on.get(name, {}).values())
             self._mark_replicas(node.name)
             self._open()
             self._bump()

@@ -4,12 +4,13 @@ A pod that comes or goes changes one entry for each of its resources. Nearly all
 what these touch is copied anew.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import NamedTuple, TypedDict
 
 from tradewind.cluster import lazy_numpy as np
-from tradewind.cluster.objects import Node, Pod
+from tradewind.cluster.objects import LIMITS, Node, Pod
 from tradewind.cluster.snapshot import Amounts, Columns, Floats, Offer, Supply, frozen
 from tradewind.cluster.table import Mask, NodeTable
 
@@ -47,21 +48,25 @@ class NodeColumns:
         self._requested = np.zeros_like(self._allocatable)
         self._offers = np.zeros((len(Offer._fields), _FIRST_CAPACITY))
 
-    def write(self, node: Node, offer: Offer, pods: Iterable[Pod]) -> None:
-        """`pods` are those on the node."""
+    def write(self, node: Node, offer: Offer, pods: Callable[[str], Iterable[Pod]]) -> None:
+        """`pods` says which are on a node."""
         self.nodes[node.name] = node
         self._table = self._columns = None
         row = self._row_of.get(node.name)
         if row is None:
             row = self._append(node.name)
+        new = node.allocatable.keys() - self._resource_rows
         amounts = {self._resource_row(name): value for name, value in node.allocatable.items()}
         self._allocatable[:, row] = 0
         for resource_row, value in amounts.items():
             self._allocatable[resource_row, row] = value
         self._offers[:, row] = offer
         self._requested[:, row] = 0
-        for pod in pods:
+        for pod in pods(node.name):
             self.count(pod, sign=1)
+        for name in self._names if new else ():
+            if name != node.name:
+                self._count_new(new, pods(name))
 
     def remove(self, name: str) -> bool:
         """Whether there was such a node; the last one gets its row, as the order of nodes has no meaning."""
@@ -78,13 +83,27 @@ class NodeColumns:
         return True
 
     def count(self, pod: Pod, *, sign: int) -> None:
-        """As on its node, or with -1 no longer so; nothing for a node that is not known."""
+        """As on its node, or with -1 no longer so; nothing for a node that is not known.
+
+        Only resources that some node has are counted: pods may name any number of others.
+        """
         row = self._row_of.get(pod.node_name)
         if row is not None:
             self._moved = True
             for resource, value in pod.counted.items():
-                resource_row = self._resource_row(resource)  # may replace the arrays: look them up after
-                self._requested[resource_row, row] += sign * value
+                self._request(resource, row, sign * value)
+
+    def _count_new(self, resources: AbstractSet[str], pods: Iterable[Pod]) -> None:
+        """What these pods, of one node, ask of resources that no node had."""
+        for pod in pods:
+            for resource, value in pod.counted.items():
+                if resource.removeprefix(LIMITS) in resources:
+                    self._request(resource, self._row_of[pod.node_name], value)
+
+    def _request(self, resource: str, row: int, value: int) -> None:
+        if resource.removeprefix(LIMITS) in self._resource_rows:
+            resource_row = self._resource_row(resource)  # may replace the arrays: look them up after
+            self._requested[resource_row, row] += value
 
     def update_offers(self, nodes: Sequence[Node], offers: Floats) -> OfferChanges:
         """(5, N) in the order of an Offer's fields, for those nodes that are still as they were."""

@@ -115,9 +115,9 @@ class Columns:
         return frozen(merged)
 
     def with_limits(self, pods: Iterable[Pod]) -> "Columns":
-        """With a row for each limit of these pods that no pod on a node has: no node provides limits."""
+        """With a row for each limit of these pods that no pod on a node has, of resources that nodes have."""
         known = self.supply.resource_rows
-        every = dict.fromkeys(key for pod in pods for key in pod.counted if key.startswith(LIMITS))
+        every = dict.fromkeys(key for pod in pods for key in pod.counted if _is_limit(key, known))
         new = [key for key in every if key not in known]
         rows = {**known, **{key: len(known) + number for number, key in enumerate(new)}}
         allocatable = _padded(self.supply.allocatable, len(new))
@@ -206,7 +206,7 @@ class Nodes(Memoised):
                 row = resource_rows.get(resource)
                 if row is not None:
                     free[node_row][row] -= by * amount
-                elif resource.startswith(LIMITS):  # of anything else no node has any, and no rule asks
+                elif _is_limit(resource, resource_rows):  # of anything else no node has any, and no rule asks
                     return replace(self, columns=columns.with_limits(pods)).taken(pods, by)
         return replace(self, columns=replace(columns, changed=free)) if free else self
 
@@ -268,3 +268,8 @@ def _padded(amounts: Amounts, resources: int) -> Amounts:
 def frozen(column: NDArray[Number]) -> NDArray[Number]:
     column.setflags(write=False)
     return column
+
+
+def _is_limit(key: str, resource_rows: Mapping[str, int]) -> bool:
+    """Of a resource that some node has: pods may name any number of others."""
+    return key.startswith(LIMITS) and key.removeprefix(LIMITS) in resource_rows
