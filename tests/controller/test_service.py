@@ -3,7 +3,7 @@
 import asyncio
 import functools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Iterator
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any, NoReturn, Self
@@ -306,7 +306,30 @@ def test_pods_that_no_plan_can_place_are_ungated_while_others_are_planned(
     asyncio.run(go())
 
 
-@pytest.mark.parametrize("loop", ["_plan", "_move", "_stand", "_keep_company"])
+def test_every_loop_has_a_heartbeat(api: LeaseServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    loops: list[object] = []
+
+    async def go() -> None:
+        async with serving(api):
+            planner = Planner(api, "a", monkeypatch)
+            background = planner.service._background
+
+            def counted(*arguments: Any) -> Iterator[Coroutine[None, None, None]]:
+                for loop in background(*arguments):
+                    loops.append(loop)
+                    yield loop
+
+            monkeypatch.setattr(planner.service, "_background", counted)
+            monkeypatch.setattr(planner.parts.heartbeats, "beat", lambda loop, _within: beats.add(loop))
+            async with planner:
+                await until(lambda: bool(loops) and len(beats) >= len(loops) - 1)
+
+    beats: set[str] = set()
+    asyncio.run(go())
+    assert len(beats) == len(loops) - 1  # the first ends once it is a candidate for the Lease
+
+
+@pytest.mark.parametrize("loop", ["_plan", "_move", "_stand", "_keep_company", "_take_back"])
 def test_a_loop_that_dies_takes_the_process_down(
     api: LeaseServer, loop: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

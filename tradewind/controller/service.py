@@ -273,6 +273,7 @@ class PlannerService:
     async def _take_back(self, writer: PlanWriter) -> None:
         """Plans that have ended; whoever wrote them."""
         while True:
+            self._parts.heartbeats.beat("ended plans", _ROUND_SECONDS)
             await asyncio.sleep(_LOOK_SECONDS)
             if not (self._leader.leading and self._parts.synced):
                 continue
