@@ -1,3 +1,5 @@
+import gc
+import tracemalloc
 from collections.abc import Callable
 from functools import reduce
 
@@ -302,3 +304,37 @@ def test_what_pods_have_alike_is_kept_once_and_not_for_ever(monkeypatch: pytest.
     for number in range(100):
         pod("web").label("app", str(number)).build()
     assert len(objects._templates) <= 8
+
+
+@pytest.mark.parametrize(
+    "large",
+    [
+        pytest.param(
+            lambda name: pod(name).field(
+                "metadata", "labels", value={f"{name}-{number}": "x" * 60 for number in range(2000)}
+            ),
+            id="labels",
+        ),
+        pytest.param(
+            lambda name: pod(name).requests({f"example.com/{name}-{number}": 1 for number in range(4000)}),
+            id="requests",
+        ),
+        pytest.param(
+            lambda name: pod(name).field(
+                "spec", "tolerations", value=[{"key": f"{name}-{number}"} for number in range(4000)]
+            ),
+            id="tolerations",
+        ),
+    ],
+)
+def test_what_is_large_is_kept_no_longer_than_its_pod(large: Callable[[str], PodBuilder]) -> None:
+    """A pod of each is a hundred kilobytes of JSON."""
+    large("first").build()  # whatever is kept of any pod
+    tracemalloc.start()
+    try:
+        for number in range(5):
+            large(f"p{number}").build()
+        gc.collect()
+        assert tracemalloc.get_traced_memory()[0] < 100_000
+    finally:
+        tracemalloc.stop()

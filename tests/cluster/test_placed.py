@@ -198,3 +198,18 @@ def test_an_overlay_costs_its_own_pods_however_many_groups_there_are() -> None:
         overlay = overlay.changed([_WEB.label("new", str(number)).on("b").build()], 1)
     assert len(overlay.group_index._known) == 3
     assert len(overlay.group_index.candidates((), None)) == 1_003
+
+
+def test_groups_that_are_gone_are_forgotten_the_sooner_the_larger_they_are() -> None:
+    placed = PlacedPods()
+    labels = {f"key-{number}": "x" for number in range(500)}
+    for number in range(20):
+        large = (
+            pod(f"p{number}")
+            .field("metadata", "labels", value={**labels, "app": f"{number}"})
+            .on("n")
+            .build()
+        )
+        placed.add(large)
+        placed.remove(large)
+        assert len(placed.freeze().group_index.candidates((), None)) <= 1

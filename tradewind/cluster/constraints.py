@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from tradewind.cluster.interning import MAX_KEPT, InterningDecoder
+from tradewind.cluster.interning import MAX_KEPT, InterningDecoder, is_kept
 from tradewind.cluster.selectors import Selector, canonical, matches, selector_of
 from tradewind.cluster.wire import (
     NULL,
@@ -98,10 +98,12 @@ def read_affinity(part: msgspec.Raw, namespace: str, labels: Mapping[str, str]) 
     The API server writes what they say into the selectors when it stores a pod, and nobody looks again: for a
     pod that it stored there are none, whatever labels the pod has since got.
     """
-    return _ANYWHERE if part is NULL else _affinity_terms(bytes(part), namespace, tuple(labels.items()))
+    if part is NULL:
+        return _ANYWHERE
+    key = bytes(part), namespace, tuple(labels.items())
+    return _known_affinity_terms(*key) if is_kept(key) else _affinity_terms(*key)
 
 
-@lru_cache(MAX_KEPT)
 def _affinity_terms(part: bytes, namespace: str, labels: tuple[tuple[str, str], ...]) -> AffinityTerms:
     affinity = _read_affinity(msgspec.Raw(part))
     near, apart = affinity.pod_affinity, affinity.pod_anti_affinity
@@ -164,10 +166,12 @@ def _label_keys(
 
 
 def read_spreads(part: msgspec.Raw, labels: Mapping[str, str]) -> Spreads:
-    return _UNSPREAD if part is NULL else _spreads(bytes(part), tuple(labels.items()))
+    if part is NULL:
+        return _UNSPREAD
+    key = bytes(part), tuple(labels.items())
+    return _known_spreads(*key) if is_kept(key) else _spreads(*key)
 
 
-@lru_cache(MAX_KEPT)
 def _spreads(part: bytes, labels: tuple[tuple[str, str], ...]) -> Spreads:
     constraints = _read_constraints(msgspec.Raw(part))
 
@@ -209,3 +213,7 @@ def host_ports(spec: PodSpec) -> frozenset[HostPort]:
 
 def _host_port(port: Port) -> HostPort:
     return HostPort(port.host_ip or _ANY_ADDRESS, port.protocol or "TCP", port.host_port or 0)
+
+
+_known_affinity_terms = lru_cache(MAX_KEPT)(_affinity_terms)
+_known_spreads = lru_cache(MAX_KEPT)(_spreads)

@@ -7,7 +7,7 @@ import msgspec
 from tradewind.cluster.constraints import PodTerm
 from tradewind.cluster.selectors import Selector
 
-_SPARE = 64  # vanished groups that are never worth a new index
+_SPARE = 512  # labels of vanished groups that are never worth a new index
 
 _Pair = tuple[str, str]
 
@@ -19,6 +19,11 @@ class PodGroup(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
     owner_uid: str
     workload: str
     deleting: bool
+
+    @property
+    def size(self) -> int:
+        """By its labels, of which a pod may have thousands."""
+        return 1 + len(self.labels)
 
 
 class GroupIndex:
@@ -32,6 +37,7 @@ class GroupIndex:
     def __init__(self, groups: Iterable[PodGroup] = (), base: "GroupIndex | None" = None) -> None:
         self._base = base
         self._known: dict[PodGroup, None] = {}
+        self._size = 0
         self._by_namespace: dict[str, list[PodGroup]] = {}
         self._by_workload: dict[str, list[PodGroup]] = {}
         self._by_label: dict[_Pair, list[PodGroup]] = {}
@@ -43,6 +49,7 @@ class GroupIndex:
         if group in self._known:
             return
         self._known[group] = None
+        self._size += group.size
         self._by_namespace.setdefault(group.namespace, []).append(group)
         self._by_workload.setdefault(group.workload, []).append(group)
         for pair in group.labels:
@@ -61,8 +68,8 @@ class GroupIndex:
         return GroupIndex([*self._known, *groups], base=self._base)
 
     def worn_out(self, in_use: int) -> bool:
-        """Whether most groups that it knows are gone."""
-        return len(self._known) > 2 * in_use + _SPARE
+        """Whether most of what it knows is gone; `in_use` is the size of the groups that are there."""
+        return self._size > 2 * in_use + _SPARE
 
     def candidates(self, selector: Selector | None, namespaces: Iterable[str] | None) -> Sequence[PodGroup]:
         """All groups that can match, and some that do not; `namespaces` None stands for any."""

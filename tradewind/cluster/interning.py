@@ -10,8 +10,21 @@ from tradewind.cluster.wire import NULL
 
 # A list is in the order of names, so that equal parts come one after the other; watches bring them mixed.
 MAX_KEPT = 8192
+# Bytes: a pod may have a megabyte of labels, and the next pod others.
+_MAX_KEPT_SIZE = 8192
 
 Value = TypeVar("Value")
+
+
+def is_kept(key: object) -> bool:
+    """Whether what is as large as this, which others may share, is kept."""
+    return _size(key) <= _MAX_KEPT_SIZE
+
+
+def _size(part: object) -> int:
+    if isinstance(part, bytes | str):
+        return len(part)
+    return sum(map(_size, part)) if isinstance(part, tuple | frozenset) else 0
 
 
 class InterningDecoder(Generic[Value]):
@@ -21,14 +34,16 @@ class InterningDecoder(Generic[Value]):
         """`place` is where the part stands in its object, for those who must find a mistake."""
         decoder = msgspec.json.Decoder(kind | None)
         self._place = place
-        self._read: Callable[[bytes], Value] = lru_cache(MAX_KEPT)(lambda data: make(decoder.decode(data)))
+        self._make: Callable[[bytes], Value] = lambda data: make(decoder.decode(data))
+        self._read: Callable[[bytes], Value] = lru_cache(MAX_KEPT)(self._make)
         self._of_null = self._read(b"null")
 
     def __call__(self, part: msgspec.Raw) -> Value:
         if part is NULL:  # the part was left out
             return self._of_null
         try:
-            return self._read(bytes(part))
+            data = bytes(part)
+            return self._read(data) if is_kept(data) else self._make(data)
         except msgspec.MsgspecError as error:
             raise msgspec.ValidationError(self._placed(str(error))) from error
 

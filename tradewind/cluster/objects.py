@@ -16,7 +16,7 @@ from tradewind.cluster.constraints import (
     read_affinity,
     read_spreads,
 )
-from tradewind.cluster.interning import MAX_KEPT, InterningDecoder
+from tradewind.cluster.interning import MAX_KEPT, InterningDecoder, is_kept
 from tradewind.cluster.names import ANNOTATION_PREFIX, MAX_POD_ANNOTATION, POD_ANNOTATIONS
 from tradewind.cluster.quantity import amount
 from tradewind.cluster.requests import pod_sizes, read_nanos, sizes_key
@@ -271,7 +271,9 @@ def _template(metadata: Metadata, spec: PodSpec, status: PodStatus) -> Pod:
     if pod is None:
         if len(_templates) >= MAX_KEPT:
             _templates.clear()
-        pod = _templates[key] = _read_template(metadata, spec, status, ports)
+        pod = _read_template(metadata, spec, status, ports)
+        if is_kept(key):
+            _templates[key] = pod
     return pod
 
 

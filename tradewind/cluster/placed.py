@@ -45,12 +45,13 @@ class PlacedPods:
         self._groups: _Counts[PodGroup] = _Counts(OverlayMap())
         self._ports: _Counts[HostPort] = _Counts(OverlayMap())
         self._index = GroupIndex()
+        self._size = 0  # of all groups
         self._frozen: Placed | None = None
 
     def freeze(self) -> Placed:
         if self._frozen is None:
             groups = self._groups.freeze()
-            if self._index.worn_out(len(groups)):
+            if self._index.worn_out(self._size):
                 self._index = GroupIndex(groups)
             self._frozen = Placed(groups, self._ports.freeze(), self._index)
         return self._frozen
@@ -65,7 +66,7 @@ class PlacedPods:
 
     def _change(self, pod: Pod, group: PodGroup, by: int) -> None:
         self._frozen = None
-        self._groups.change(group, pod.node_name, by)
+        self._size += group.size * self._groups.change(group, pod.node_name, by)
         for port in pod.host_ports:
             self._ports.change(port, pod.node_name, by)
 
@@ -82,18 +83,22 @@ class _Counts(Generic[_Key]):
         self._owned.clear()
         return self._counts
 
-    def change(self, key: _Key, node_name: str, by: int) -> None:
+    def change(self, key: _Key, node_name: str, by: int) -> int:
+        """1 if there was none of this key before, -1 if there is none any more, otherwise 0."""
         if not self._owned:
             self._counts = self._counts.copy()
         counts = self._owned.get(key)
+        had = bool(counts)
         if counts is None:
             known = self._counts.find(key)
+            had = known is not None
             counts = self._owned[key] = OverlayMap() if known is None else known.copy()
             self._counts.put(key, counts)
         counts.put(node_name, (counts.find(node_name) or 0) + by or None)
         if not counts:
             self._counts.put(key, None)
             del self._owned[key]
+        return bool(counts) - had
 
 
 def group_of(pod: Pod) -> PodGroup:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from tradewind.cluster.interning import MAX_KEPT, InterningDecoder
+from tradewind.cluster.interning import MAX_KEPT, InterningDecoder, is_kept
 from tradewind.cluster.quantity import amount, parse_nanos
 from tradewind.cluster.wire import (
     NULL,
@@ -68,7 +68,9 @@ def pod_sizes(spec: PodSpec, status: PodStatus) -> Sizes:
     if sizes is None:
         if len(_known) >= MAX_KEPT:
             _known.clear()
-        sizes = _known[key] = Sizes(_requests(spec, status), _limits(spec))
+        sizes = Sizes(_requests(spec, status), _limits(spec))
+        if is_kept(key):
+            _known[key] = sizes
     return sizes
 
 
