@@ -1,11 +1,16 @@
 """The first of pods that want to be with each other waits for another, if nobody says that none comes."""
 
+import time
+from collections.abc import Mapping
+
 import pytest
 
 from tests.builders import PodBuilder, offer_of, pod
 from tests.controller.test_planning import held
 from tradewind.cluster.cache import Cache
+from tradewind.cluster.constraints import PodTerm
 from tradewind.controller.first_ones import FirstOnes
+from tradewind.planner import selection
 
 _HOST = "kubernetes.io/hostname"
 
@@ -41,4 +46,34 @@ def test_the_first_waits_for_another(tried: PodBuilder, others: list[PodBuilder]
     cache = Cache(offer_of)
     for each in (tried, *others):
         cache.apply_pod(each.build())
-    assert FirstOnes(cache).ready(tried.build()) is ready
+    one = tried.build()
+    waited = {one.uid: selection.waited_seconds(one, time.time())}
+    found = FirstOnes(cache).waiting([one], waited)
+    assert found == (frozenset() if ready else {one.uid})
+
+
+def test_other_pods_are_not_looked_through_for_each_pod(monkeypatch: pytest.MonkeyPatch) -> None:
+    cache, compared = Cache(offer_of), list[str]()
+    for number in range(2_000):
+        cache.apply_pod(pod(f"placed-{number}").label("app", f"a-{number % 50}").on("n").build())
+    first = [
+        held(f"p-{number}", seconds=0)
+        .label("app", f"own-{number}")
+        .affinity(_HOST, {"app": f"own-{number}"})
+        .build()
+        for number in range(100)
+    ]
+    for each in first:
+        cache.apply_pod(each)
+    matches = PodTerm.matches
+
+    def counted(
+        term: PodTerm, namespace: str, labels: Mapping[str, str], namespace_labels: Mapping[str, str]
+    ) -> bool:
+        compared.append(namespace)
+        return matches(term, namespace, labels, namespace_labels)
+
+    monkeypatch.setattr(PodTerm, "matches", counted)
+    uids = frozenset(each.uid for each in first)
+    assert FirstOnes(cache).waiting(first, dict.fromkeys(uids, 0.0)) == uids
+    assert len(compared) <= 2 * len(first)

@@ -3,12 +3,12 @@
 A controller says how many are to come, see `owed_replicas`. Of pods without one nobody knows.
 """
 
-import time
+from collections.abc import Mapping, Sequence
 
+from scoring.topology import PodTable, matching
 from tradewind.cluster.cache import Cache
 from tradewind.cluster.constraints import PodTerm
 from tradewind.cluster.objects import Pod
-from tradewind.planner import selection
 
 # In which another of them may come; creation times are in whole seconds.
 _SECONDS = 3.0
@@ -18,21 +18,36 @@ class FirstOnes:
     def __init__(self, cache: Cache) -> None:
         self._cache = cache
 
-    def ready(self, pod: Pod) -> bool:
-        """Whether another is there, or had its time to come."""
-        if pod.owner is not None or selection.waited_seconds(pod, time.time()) > _SECONDS:
-            return True
-        return not any(self._alone(pod, term) for term in pod.affinity if _wants(term, pod))
-
-    def _alone(self, pod: Pod, term: PodTerm) -> bool:
-        """Those that wait are looked at first: mostly another is among them, and they are few."""
-        return not any(
-            other.uid != pod.uid and _wants(term, other)
-            for pods in (self._cache.waiting, self._cache.all_pods)
-            for other in pods()
+    def waiting(self, pods: Sequence[Pod], waited: Mapping[str, float]) -> frozenset[str]:
+        """The UIDs of those of which no other is there yet; by UID, how many seconds each has waited."""
+        young = [pod for pod in pods if pod.affinity and pod.owner is None and waited[pod.uid] <= _SECONDS]
+        if not young:
+            return frozenset()
+        others = _Others(self._cache)
+        return frozenset(
+            pod.uid for pod in young if any(others.are_missing(term, pod) for term in pod.affinity)
         )
 
 
-def _wants(term: PodTerm, other: Pod) -> bool:
-    """Of namespaces that are named, as by default the pod's own."""
-    return not other.finished and term.matches(other.namespace, other.labels, {})
+class _Others:
+    """All pods at one moment, in which each term is looked up once."""
+
+    def __init__(self, cache: Cache) -> None:
+        self._cluster = cache.snapshot().nodes.cluster
+        self._unbound = cache.waiting()
+        self._table = PodTable(self._unbound)
+        self._found: dict[PodTerm, tuple[frozenset[str], bool]] = {}
+
+    def are_missing(self, term: PodTerm, pod: Pod) -> bool:
+        """Whether the term speaks of the pod itself, and of no other."""
+        labels = self._cluster.namespace_labels(pod.namespace)
+        if not term.matches(pod.namespace, pod.labels, labels):
+            return False
+        if term not in self._found:
+            unbound = self._table.selected(self._cluster, term)
+            self._found[term] = (
+                frozenset(self._unbound[index].uid for index in unbound),
+                bool(matching(self._cluster, term)),
+            )
+        waiting, are_placed = self._found[term]
+        return not (are_placed or waiting - {pod.uid})

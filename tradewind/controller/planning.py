@@ -38,6 +38,9 @@ _IDLE_SECONDS = 0.1
 # For each pod of the batch, so long the pods that come meanwhile wait for the end of a solve.
 _WAIT_SECONDS_A_POD = 0.002
 
+# Of these pods, and the seconds that each has waited: the UIDs of those that are not to be planned yet.
+Incomplete = Callable[[Sequence[Pod], Mapping[str, float]], frozenset[str]]
+
 _log = logging.getLogger(__name__)
 
 
@@ -50,7 +53,7 @@ class Planning:
         metrics: PlanMetrics,
         pools: Callable[[], Sequence[PoolTemplate]] | None = None,
         *,
-        ready: Callable[[Pod], bool] = lambda _: True,
+        incomplete: Incomplete = lambda _pods, _waited: frozenset(),
         moves: Callable[[Sequence[Pod]], InFlight] = lambda _: InFlight(),
         promises: Promises | None = None,
         journal: Journal | None = None,
@@ -58,12 +61,13 @@ class Planning:
     ) -> None:
         """`pools` are nodes that could be added, those of the settings if nobody knows of others.
 
-        A pod that is not `ready` is not planned for a moment: the size of its gang is being looked up.
+        Pods that are `incomplete` are not planned for a moment: the size of their gang is being looked up, or
+        the first of several waits for another.
         `moves` says of the pods that wait which of them replace what was moved, and where room is kept.
         `clock` is the API server's, by which pods are created.
         """
         self._journal = journal or Journal()
-        self._ready = ready
+        self._incomplete = incomplete
         self._moves = moves
         self._cache = cache
         self._pools = pools or (lambda: settings.planner.pools)
@@ -93,7 +97,8 @@ class Planning:
         grounded = [pod for pod in unbound if pod.uid not in in_flight]
         waiting = selection.waiting(grounded, settings.schedulers, now)
         waited = {pod.uid: selection.waited_seconds(pod, now) for pod in waiting}
-        waiting = [pod for pod in waiting if self._ready(pod) or waited[pod.uid] > _READY_SECONDS]
+        incomplete = self._incomplete(waiting, waited)
+        waiting = [pod for pod in waiting if pod.uid not in incomplete or waited[pod.uid] > _READY_SECONDS]
         if not (news or any(pod.uid not in self._unplaced for pod in waiting)):
             late = overdue(waiting, waited, settings)
             ended = {pod.uid for pod in late}

@@ -6,7 +6,7 @@ import gc
 import logging
 import math
 import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -106,7 +106,7 @@ class PlannerService:
         self._wanted = WantedPods(client)
         self._owed = OwedReplicas(parts.cache, self._wanted)
         self._crowding = Crowding(parts.cache)
-        first = FirstOnes(parts.cache)
+        self._first_ones = FirstOnes(parts.cache)
         self._company = Company(parts.cache, client, parts.settings, evictions)
         hands = MoveHands(client, parts.namespace, self._metrics, lambda: self._leader.leading)
         promises = Promises()
@@ -120,7 +120,7 @@ class PlannerService:
             self._worker,
             self._metrics,
             parts.pools,
-            ready=lambda pod: self._company.sizes.ready(pod) and first.ready(pod),
+            incomplete=self._incomplete,
             moves=self._moves.in_flight,
             promises=promises,
             journal=self._journal,
@@ -140,6 +140,10 @@ class PlannerService:
             cleanup.callback(self._leader.stop)
             gc.freeze()  # what the imports left is never garbage: keep the collector off it
             uvloop.run(self._run(server))
+
+    def _incomplete(self, pods: Sequence[Pod], waited: Mapping[str, float]) -> frozenset[str]:
+        unsized = frozenset(pod.uid for pod in pods if not self._company.sizes.ready(pod))
+        return unsized | self._first_ones.waiting(pods, waited)
 
     def _probes(self) -> FastAPI:
         parts = self._parts
