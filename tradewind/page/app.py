@@ -1,14 +1,13 @@
 """The routes of the page, for an application behind the guard of explain."""
 
-import asyncio
-
 import msgspec
 from fastapi import FastAPI, Request, Response
 from starlette.middleware.gzip import GZipMiddleware
 
 from tradewind.page.decided import Decided
-from tradewind.page.pages import Page
+from tradewind.page.pages import DECISIONS_SECONDS, LIST_SECONDS, MAP_SECONDS, Page
 from tradewind.page.rendering import HEADERS, STATIC, answer
+from tradewind.page.renders import Renders
 from tradewind.page.replicas import STREAM_PATH
 from tradewind.page.stream import KINDS
 from tradewind.page.supposed import FIELDS
@@ -37,33 +36,40 @@ def add_page(app: FastAPI, parts: Assembly, decided: Decided, shadow: ShadowKeep
 
 
 def _add_cluster(app: FastAPI, page: Page) -> None:
+    renders = Renders()
+
     @app.get("/", include_in_schema=False)
     async def nodes(request: Request, by: str = "zone", only: str = "") -> Response:
-        return answer(request, await asyncio.to_thread(page.nodes, by, only))
+        return answer(request, await renders.ask(MAP_SECONDS, page.nodes, by, only))
 
     @app.get("/pending", include_in_schema=False)
     async def waiting(request: Request) -> Response:
-        return answer(request, await asyncio.to_thread(page.pending))
+        return answer(request, await renders.ask(LIST_SECONDS, page.pending))
 
     @app.get("/plan", include_in_schema=False)
     async def planned(request: Request) -> Response:
-        return answer(request, await asyncio.to_thread(page.plan))
+        return answer(request, await renders.ask(LIST_SECONDS, page.plan))
 
 
 def _add_decisions(app: FastAPI, page: Page, decided: Decided) -> None:
+    renders = Renders()  # apart: those of other replicas may be long in coming
+
     @app.get("/decisions", include_in_schema=False)
     async def shown(request: Request, show: str = "all", namespace: str = "") -> Response:
-        return answer(request, await asyncio.to_thread(page.stream, show, namespace))
+        return answer(request, await renders.ask(DECISIONS_SECONDS, page.stream, show, namespace))
+
+    def encoded(kind: str, namespace: str) -> bytes:
+        return msgspec.json.encode(decided.stream(kind=kind, namespace=namespace))
 
     @app.get(STREAM_PATH, summary="The newest decisions, for a page that shows those of all replicas")
     async def listed(show: str = "all", namespace: str = "") -> Response:
         kind = show if show in KINDS else "all"
-        found = await asyncio.to_thread(decided.stream, kind=kind, namespace=namespace)
-        return Response(msgspec.json.encode(found), 200, HEADERS, media_type="application/json")
+        found = await renders.ask(DECISIONS_SECONDS, encoded, kind, namespace)
+        return Response(found, 200, HEADERS, media_type="application/json")
 
     @app.get("/pods/{namespace}/{name}", include_in_schema=False)
     async def pod(request: Request, namespace: str, name: str) -> Response:
-        return answer(request, *await asyncio.to_thread(page.pod, namespace, name))
+        return answer(request, *await renders.ask(DECISIONS_SECONDS, page.pod, namespace, name))
 
 
 def _add_money(app: FastAPI, page: Page) -> None:

@@ -35,6 +35,10 @@ QUESTIONS = (
     ("scale", "Replicas", "shop/web=30"),
 )
 PRESETS = ("cost", "balanced", "availability")
+# How often an open page asks for itself again, and how long it is kept for all who ask.
+MAP_SECONDS = 10
+LIST_SECONDS = 5
+DECISIONS_SECONDS = 3
 _MOST_LISTED = 300  # nodes that are in a table too
 
 
@@ -54,7 +58,13 @@ class Page:
         bill = Bill(snapshot, self._parts.market.origins)
         found = node_map(snapshot, bill, planner_view(pods).coming, by=by, only=only)
         return self._render(
-            "map.html", seconds=10, map=found, by=by, only=only, groupings=[*GROUPINGS], most=_MOST_LISTED
+            "map.html",
+            seconds=MAP_SECONDS,
+            map=found,
+            by=by,
+            only=only,
+            groupings=[*GROUPINGS],
+            most=_MOST_LISTED,
         )
 
     def stream(self, kind: str, namespace: str) -> str:
@@ -62,7 +72,13 @@ class Page:
         found = self._decided.stream(kind=kind, namespace=namespace)
         kinds = {name: words for name, (words, _) in KINDS.items()}
         return self._render(
-            "decisions.html", seconds=3, stream=found, kind=kind, namespace=namespace, kinds=kinds, most=MOST
+            "decisions.html",
+            seconds=DECISIONS_SECONDS,
+            stream=found,
+            kind=kind,
+            namespace=namespace,
+            kinds=kinds,
+            most=MOST,
         )
 
     def pod(self, namespace: str, name: str) -> tuple[str, int]:
@@ -77,7 +93,7 @@ class Page:
         snapshot, pods = parts.cache.state()
         schedulers = frozenset(parts.settings.planner.schedulers)
         found = pending(snapshot, pods, parts.settings.policy_of, schedulers)
-        return self._render("pending.html", seconds=5, waiting=found, most=MOST_SHOWN)
+        return self._render("pending.html", seconds=LIST_SECONDS, waiting=found, most=MOST_SHOWN)
 
     def plan(self) -> str:
         parts = self._parts
@@ -85,7 +101,7 @@ class Page:
         batches = batches_view(parts.journal, guided=snapshot.nodes.cluster.guide is not None)
         return self._render(
             "plan.html",
-            seconds=5,
+            seconds=LIST_SECONDS,
             view=planner_view(pods),
             batches=batches,
             namespace=parts.namespace,
