@@ -10,7 +10,6 @@ import asyncio
 import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
 
 import numpy as np
 from cachetools import TTLCache
@@ -27,10 +26,10 @@ from tradewind.kube.client import Client
 _ASSUMED_SECONDS = 30.0
 # A refused pod is back within seconds; kube-scheduler's longest back-off is 10 s.
 _REFUSAL_SECONDS = 30.0
+# kube-scheduler waits for 5 s, the default httpTimeout, and then tries the pod again.
+_ANSWER_SECONDS = 4.0
 # Bindings under way at once; threads of their own, so that slow ones keep nothing else waiting.
 _MAX_BINDINGS = 16
-
-Result = TypeVar("Result")
 
 _log = logging.getLogger(__name__)
 
@@ -59,19 +58,32 @@ class Binder:
 
         Without `checked` no rule of ours is asked, because the cluster state is not one to ask them about.
         """
+        try:
+            async with asyncio.timeout(_ANSWER_SECONDS):
+                return await self._bind_in_time(request, checked=checked)
+        except TimeoutError:
+            self._metrics.bindings.labels("failed").inc()
+            return self._failed(request, f"no answer within {_ANSWER_SECONDS:g} s")
+
+    async def _bind_in_time(self, request: BindRequest, *, checked: bool) -> str:
         reason = await self._assume(request, checked=checked)
         if reason:
             self._refused[request.uid] = self.refused(request.uid) | {request.node_name}
             self._metrics.bindings.labels("refused").inc()
             return f"Tradewind refuses node {request.node_name}: {reason}"
-        error = await self._in_thread(self._bind, request)
+        binding = self._threads.submit(self._bind, request)
+        try:
+            error = await asyncio.wrap_future(binding)
+        finally:
+            if binding.cancel():  # no thread was free, so it will not take place
+                self._cache.assumed.forget(request.uid)
         self._metrics.bindings.labels("failed" if error else "bound").inc()
         return error
 
     async def _assume(self, request: BindRequest, *, checked: bool) -> str:
         """Count the pod as placed; return the reason if a rule of ours is against it."""
         known = self._cache.pods([request.uid])
-        pod = known[0] if known else await self._in_thread(self._fetch, request)
+        pod = known[0] if known else await asyncio.wrap_future(self._threads.submit(self._fetch, request))
         if pod is None or pod.node_name:
             return ""  # nothing to check, or it is counted already
         reason = self._objections(pod, request.node_name) if checked else ""
@@ -116,7 +128,7 @@ class Binder:
         is_bound = found is not None and found.node_name == request.node_name
         return "" if is_bound else self._failed(request, error)
 
-    def _failed(self, request: BindRequest, error: ApiError) -> str:
+    def _failed(self, request: BindRequest, error: ApiError | str) -> str:
         _log.warning(
             "Failed to bind pod: pod=%s/%s node=%s error=%s",
             request.namespace,
@@ -137,9 +149,6 @@ class Binder:
         """None where the pod of that name is another one."""
         pod = read_pod(self._client.get(_path(request)))
         return pod if pod.uid == request.uid else None
-
-    async def _in_thread(self, work: Callable[[BindRequest], Result], request: BindRequest) -> Result:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, work, request)
 
 
 def _path(request: BindRequest) -> str:

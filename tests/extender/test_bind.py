@@ -288,3 +288,17 @@ def test_slow_bindings_keep_no_other_verb_waiting(bench: Bench) -> None:
         return waiting
 
     assert asyncio.run(ask_while_binding())
+
+
+def test_bindings_that_cannot_begin_in_time_never_do(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """kube-scheduler has given up, and places the pod anew."""
+    monkeypatch.setattr("extender.bind._ANSWER_SECONDS", 0.5)
+    pods = [pod(f"plain-{number}").requests(cpu="1m") for number in range(40)]
+    bench.know(*pods)
+    bench.server.answering.clear()
+    errors = bench.bind(*pods)
+    assert all("no answer within 0.5 s" in error for error in errors)
+    started = bench.requested()
+    bench.server.answering.set()
+    bench.binder._threads.shutdown()
+    assert 0 < len(bench.server.bound) == started < len(pods)
