@@ -1,5 +1,7 @@
 """Whether a whole gang fits at once, by every rule that holds for its members."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,6 +14,13 @@ from tests.scoring.drawn import UNHURRIED
 from tradewind.cluster import hints
 from tradewind.cluster.objects import Pod
 from tradewind.planner.gang_room import GangRoom, WholeGangFits, with_gang
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _busy_machine() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("tradewind.planner.gang_room._SECONDS", 60.0)
+        yield
 
 
 def _gang(count: int, cpu: str = "1") -> list[PodBuilder]:
@@ -122,3 +131,19 @@ def test_zones_of_a_gang_are_kept() -> None:
     assert _passing(nodes, together) == ""
     wider = [*nodes, node("c").cpu("2").label(ZONE, "y")]
     assert _passing(wider, together) in {"b", "c"}
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        pytest.param(_gang(5), id="alike"),
+        pytest.param([each.affinity(HOST, {"app": "g"}) for each in _gang(5)], id="all on one node"),
+    ],
+)
+def test_members_of_a_gang_that_takes_too_long_are_placed_pod_by_pod(
+    members: list[PodBuilder], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where all of a gang may be is tried one node after the other; the pods of other tenants wait."""
+    assert _passing(_TWO, members) == ""
+    monkeypatch.setattr("tradewind.planner.gang_room._SECONDS", -1.0)
+    assert _passing(_TWO, members) == "a b"

@@ -4,6 +4,7 @@ The missing members are placed as a plan would place them, by every rule that ho
 engine alone. It takes milliseconds, and its answer serves all members until the cluster changes.
 """
 
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,6 +22,7 @@ from tradewind.cluster.objects import Pod
 from tradewind.cluster.roster import Roster
 from tradewind.cluster.snapshot import Cluster, Nodes, Snapshot
 from tradewind.planner.batch import PolicyOf, make_batch
+from tradewind.planner.deadline import is_over
 from tradewind.planner.greedy import fill
 from tradewind.planner.problem import Problem
 from tradewind.planner.relations.attraction import Attraction
@@ -28,6 +30,8 @@ from tradewind.planner.state import State
 
 # In each of which a gang that wants to be together is tried, at most.
 _DOMAINS = 64
+# Half of what an answer may take. A gang that takes longer is placed pod by pod.
+_SECONDS = 0.25
 
 
 class Stand(NamedTuple):
@@ -108,23 +112,27 @@ def with_gang(policy: Policy, pod: Pod, room: GangRoom) -> Policy:
 def stand(missing: Sequence[Pod], nodes: Nodes, policy_of: PolicyOf) -> Stand | None:
     """By the greedy engine; None where it finds no place for one of them.
 
-    Any place will do where they have too much to do with each other to be planned at once.
+    Any place will do where they have too much to do with each other to be planned in time.
     """
+    deadline = time.monotonic() + _SECONDS
     snapshot = Snapshot(generation=0, nodes=_all_nodes(nodes))
     # Alone, none of them is of a gang: that all find a place is looked at below.
     singles = [msgspec.structs.replace(pod, gang="", gates=()) for pod in missing]
-    batch = make_batch(snapshot, [*_named(missing, nodes.cluster.roster), *singles], policy_of)
+    batch = make_batch(
+        snapshot, [*_named(missing, nodes.cluster.roster), *singles], policy_of, seconds=_SECONDS
+    )
     problem = batch.problem
+    unplanned = Stand({}, all_nodes(len(nodes.cluster.table)))
     if batch.late:
-        return Stand({}, all_nodes(len(nodes.cluster.table)))
+        return unplanned
     if batch.refused or problem.pods < len(singles):
         return None
     alone = len(problem.classes) == 1 and not problem.relations
     anywhere = State(problem).room(0) > 0 if alone else None
-    found = (fill(State(each)).assignment for each in _attempts(problem))
+    found = (fill(State(each), deadline=deadline).assignment for each in _attempts(problem, deadline))
     assignment = next((each for each in found if sum(each.values()) == len(singles)), None)
     if assignment is None:
-        return None
+        return unplanned if is_over(deadline) else None
     rows: dict[str, int] = {}
     taken = Counter[int]()
     for (index, row), count in assignment.items():
@@ -134,13 +142,15 @@ def stand(missing: Sequence[Pod], nodes: Nodes, policy_of: PolicyOf) -> Stand | 
     return Stand(rows, anywhere)
 
 
-def _attempts(problem: Problem) -> Iterator[Problem]:
+def _attempts(problem: Problem, deadline: float) -> Iterator[Problem]:
     """As it is; then, where pods want to be with each other, each domain for all of them."""
     yield problem
     for relation in problem.relations:
         if isinstance(relation, Attraction) and relation.starters:
             codes = relation.codes[0]
             for code in np.unique(codes[codes >= 0])[:_DOMAINS].tolist():
+                if is_over(deadline):
+                    return
                 classes = [
                     replace(each, allowed=each.allowed & (codes == code))
                     if index in relation.followers
