@@ -110,3 +110,65 @@ def test_pods_of_no_gang_are_ready_and_never_looked_up() -> None:
     sizes.run()
     assert sizes.ready(pod("p").build())
     assert api.read == []
+
+
+@pytest.mark.parametrize(
+    ("objects", "members", "size"),
+    [
+        pytest.param(
+            {_job("a"): {"parallelism": 2}}, [_member("x", "a"), _member("y", "a")], "2", id="fewer"
+        ),
+        pytest.param(
+            {_job("a"): {"parallelism": 4, "completions": 2}},
+            [_member("x", "a"), _member("y", "a")],
+            "2",
+            id="fewer completions",
+        ),
+        pytest.param({_job("a"): {"parallelism": 4}}, [_member("x", "a")], None, id="still to come"),
+        pytest.param({_job("a"): {"parallelism": 0}}, [_member("x", "a")], None, id="suspended"),
+        pytest.param(
+            {_job("a"): ApiError("forbidden", 403)}, [_member("x", "a")], None, id="may not be read"
+        ),
+        pytest.param(
+            {_job("a"): {"parallelism": 2}}, [_member("x", "a"), _member("y")], None, id="one of nobody"
+        ),
+        pytest.param(
+            {_job("a"): {"parallelism": 1}, _job("b"): {"parallelism": 2}},
+            [_member("x", "a"), _member("y", "b"), _member("z", "b")],
+            "3",
+            id="of two Jobs",
+        ),
+        pytest.param(
+            {"/apis/apps/v1/namespaces/default/replicasets/a": {"replicas": 1}},
+            [_member("x").owner("ReplicaSet", "a", "uid-a")],
+            "1",
+            id="of a ReplicaSet",
+        ),
+    ],
+)
+def test_a_gang_that_lacks_members_for_a_minute_is_as_large_as_its_controllers_want(
+    objects: dict[str, Any], members: list[PodBuilder], size: str | None
+) -> None:
+    api, now = _Api(objects), [0.0]
+    cache = Cache(offer_of)
+    for each in members:
+        cache.apply_pod(each.annotation(hints.GANG_MIN, "4").build())
+    sizes = GangSizes(cache, api, lambda: now[0])
+    for now[0] in (0, 59):
+        sizes.run()
+    assert api.written == {}
+    now[0] = 61
+    sizes.run()
+    names = [each.build().name for each in members]
+    assert api.written == ({} if size is None else dict.fromkeys(names, size))
+
+
+def test_a_gang_with_all_its_members_keeps_its_size() -> None:
+    api, now = _Api({_job("a"): {"parallelism": 1}}), [0.0]
+    cache = Cache(offer_of)
+    for name in ("x", "y"):
+        cache.apply_pod(_member(name, "a").annotation(hints.GANG_MIN, "2").build())
+    sizes = GangSizes(cache, api, lambda: now[0])
+    for now[0] in (0, 61):
+        sizes.run()
+    assert (api.read, api.written) == ([], {})

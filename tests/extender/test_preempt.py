@@ -145,6 +145,16 @@ def test_before_the_first_list_everything_stays_as_it_is() -> None:
     assert uids(ask(service(synced=False), {"a": ["x"], "b": []})) == {"a": ["x"], "b": []}
 
 
+def test_a_rule_that_takes_too_long_leaves_the_choice_to_kube_scheduler(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    served = cluster([node("a"), node("b")], [victim("x", "a"), victim("y", "b", priority=1)])
+    assert uids(ask(served, {"a": ["x"], "b": ["y"]})) == {"a": ["x"]}
+    monkeypatch.setattr("extender.verb.ANSWER_SECONDS", -1.0)
+    assert uids(ask(served, {"a": ["x"], "b": ["y"]})) == {"a": ["x"], "b": ["y"]}
+    assert served.count("requests_total", verb="preempt", outcome="late") == 1
+
+
 @pytest.mark.parametrize("mode", ["names", "nodes"])
 def test_captured_requests(mode: str) -> None:
     golden = Path(__file__).parents[1] / "golden"

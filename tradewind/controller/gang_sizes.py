@@ -3,11 +3,15 @@
 It is written on the waiting members as their annotation `gang-min`, which every replica reads and which wakes
 them in kube-scheduler's queue. A gang whose size was not looked up yet is not planned. Members of a gang that
 was placed before need no size.
+
+The size follows what the controllers still want: a gang that lacks members for a minute is made smaller where
+its Jobs and ReplicaSets will not create them.
 """
 
 import logging
+import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple, TypeVar
 
 import msgspec
@@ -17,7 +21,7 @@ from tradewind.cluster import hints
 from tradewind.cluster.cache import Cache
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.roster import GANG
-from tradewind.controller.wanted_pods import JOB, WantedPods
+from tradewind.controller.wanted_pods import JOB, REPLICA_SET, WantedPods
 from tradewind.errors import ApiError, NotFoundError
 from tradewind.kube.client import Client
 from tradewind.kube.failures import decoded
@@ -70,33 +74,35 @@ class GangSizes:
         self._looked = {name: at for name, at in self._looked.items() if name in waiting}
         due = [name for name in waiting if now - self._looked.get(name, -_AGAIN_SECONDS) >= _AGAIN_SECONDS]
         for name in due[:_MAX_LOOKS]:
-            self._look(name, waiting[name])
+            self._look(name, waiting[name], again=name in self._looked)
             self._looked[name] = now
 
     def _needs_gang(self, pod: Pod) -> bool:
         return bool(pod.gang) and needs_gang(pod, self._cache.snapshot().nodes.cluster.roster)
 
-    def _look(self, name: _Name, waiting: Sequence[Pod]) -> None:
+    def _look(self, name: _Name, waiting: Sequence[Pod], *, again: bool) -> None:
         roster = self._cache.snapshot().nodes.cluster.roster
-        members = [*roster.circle(GANG, f"{name.namespace}/{name.gang}")]
-        size = gang_size(members) or self._of_group(name) or self._of_jobs(members)
+        members = [each for each in roster.circle(GANG, f"{name.namespace}/{name.gang}") if not each.deleting]
+        size = gang_size(members) or self._of_group(name)
+        if not size:
+            size = sum(each or 0 for each in self._of_controllers(members, {JOB}))
+        if again and len(waiting) < size:
+            wanted = [each or math.inf for each in self._of_controllers(members, {JOB, REPLICA_SET})]
+            size = int(min(size, sum(wanted)))
         if not size:
             return
         for pod in waiting:
-            if hints.GANG_MIN not in pod.annotations:
+            if hints.GANG_MIN not in pod.annotations or hints.readable(pod).gang_min > size:
                 self._write(pod, size)
 
     def _of_group(self, name: _Name) -> int:
         found = self._read(_POD_GROUP.format(*name), _groups)
         return found.spec.min_member if found else 0
 
-    def _of_jobs(self, members: Sequence[Pod]) -> int:
-        """The pods that the Jobs of the members still want at the same time."""
-        jobs: Mapping[str, str] = {
-            pod.owner.name: pod.namespace for pod in members if pod.owner and pod.owner.kind == JOB
-        }
-        found = [self._reader.of(JOB, namespace, job) for job, namespace in jobs.items()]
-        return sum(each or 0 for each in found)
+    def _of_controllers(self, members: Sequence[Pod], kinds: Collection[str]) -> Sequence[int | None]:
+        """How many pods each of the members' controllers still wants at the same time; None where unknown."""
+        owners = {pod.owner and (pod.owner.kind, pod.namespace, pod.owner.name) for pod in members}
+        return [self._reader.of(*owner) if owner and owner[0] in kinds else None for owner in owners]
 
     def _read(self, path: str, decoder: msgspec.json.Decoder[_Read]) -> _Read | None:
         try:
