@@ -216,7 +216,7 @@ class FilterVerb(_NodeVerb):
         elif unknown:
             kept = sorted([*known, *unknown])
         for reason, closed in self._closed(request, view):
-            others = [index for index in kept if names[index] not in closed]
+            others = [index for index in kept if names[index] not in closed] if closed else []
             if others and len(others) < len(kept):
                 left_out |= {names[index]: reason for index in kept if names[index] in closed}
                 kept = others
