@@ -1,11 +1,17 @@
 """Members of a gang that was placed before are placed alone."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from tests.builders import PodBuilder, node, pod
 from tests.extender.served import Service, service
 from tests.planner.cases import copies
 from tradewind.cluster.finished import finished_pod
+from tradewind.cluster.objects import Pod
+from tradewind.cluster.snapshot import Nodes
+from tradewind.planner.batch import PolicyOf
+from tradewind.planner.gang_room import Stand, stand
 
 _START = (
     pod("p")
@@ -60,6 +66,23 @@ def test_one_more_than_a_gang_needs_takes_no_reservation_away() -> None:
     (last,) = [each for each in members[1:] if each not in reserved]
     served.filter(last, ["a", "b"])
     assert all(assumed.find(each.build().uid) for each in reserved)
+
+
+def test_members_with_reserved_room_cost_no_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each binding makes another state of the cluster, in which all of the gang was placed again."""
+    searched = list[int]()
+
+    def counted(missing: Sequence[Pod], nodes: Nodes, policy_of: PolicyOf) -> Stand | None:
+        searched.append(len(missing))
+        return stand(missing, nodes, policy_of)
+
+    monkeypatch.setattr("tradewind.planner.gang_room.stand", counted)
+    members = copies(_START.annotation("tradewind.dev/gang-min", "8"), "p", 8)
+    served = _served(*members, cpu="4")
+    for each in members:
+        (sent,) = served.filter(each, ["a", "b"])["NodeNames"]
+        served.cluster.cache.apply_pod(pod("other").uid(f"o-{sent}").on(sent).build())
+    assert searched == [8]
 
 
 @pytest.mark.parametrize(

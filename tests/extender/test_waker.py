@@ -1,6 +1,7 @@
 """A pod that our rules left without a node is woken when they would accept one."""
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 
 import pytest
 
@@ -8,10 +9,22 @@ from extender.protocol import Request, decode
 from extender.waker import Waker
 from tests.builders import PodBuilder, node, pod
 from tests.extender.served import Service, request, service
+from tests.planner.cases import copies
 from tradewind.cluster import hints
+from tradewind.planner.plan_annotation import ANNOTATION as PLAN
+from tradewind.planner.plan_annotation import PlanAnnotation
 
 _NODES = (node("a").cpu("4"), node("b").cpu("4"))
 _LONE = pod("lone").annotation(hints.ONE_PER_NODE, "true").label("app", "x")
+
+
+_NOW = 1_800_000_000.0
+_CREATED = datetime.fromtimestamp(_NOW, UTC).isoformat()
+
+
+def _pair(gang: str) -> list[PodBuilder]:
+    start = pod(gang).requests(cpu="4").annotation("tradewind.dev/gang", gang)
+    return copies(start.annotation(hints.GANG_MIN, "2"), gang, 2)
 
 
 class Clock:
@@ -48,6 +61,50 @@ def test_a_promise_that_expires_wakes_the_pods_it_rejected() -> None:
     clock.now = 9
     assert not served.waker.look()
     clock.now = 10
+    assert served.waker.look()
+
+
+@pytest.mark.parametrize(
+    ("wanted", "seconds"),
+    [
+        pytest.param(
+            pod("p")
+            .annotation("tradewind.dev/gang", "ring")
+            .field("metadata", "creationTimestamp", value=_CREATED),
+            3.0,
+            id="the newest of a gang without a size came a moment ago",
+        ),
+        pytest.param(
+            pod("p").annotation(PLAN, PlanAnnotation("b", _NOW + 60, strict=True).text()),
+            60.0,
+            id="a plan leaves only its node",
+        ),
+    ],
+)
+def test_a_rejection_that_ends_by_the_time_of_day_wakes_the_pod(
+    wanted: PodBuilder, seconds: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("time.time", lambda: _NOW)
+    served = service(*_NODES, recheck=False)
+    served.cluster.cache.apply_pod(wanted.build())
+    _reject(served, wanted)
+    monkeypatch.setattr("time.time", lambda: _NOW + seconds - 1)
+    assert not served.waker.look()
+    monkeypatch.setattr("time.time", lambda: _NOW + seconds)
+    assert served.waker.look()
+
+
+def test_the_end_of_what_is_reserved_for_a_gang_wakes_another_gang() -> None:
+    served, clock = service(*_NODES, recheck=False), Clock()
+    served.cluster.cache.assumed._clock = clock
+    for gang in ("first", "second"):
+        for each in _pair(gang):
+            served.cluster.cache.apply_pod(each.build())
+    assert served.filter(_pair("first")[0], ["a", "b"])["NodeNames"]
+    assert served.filter(_pair("second")[0], ["a", "b"])["NodeNames"] == []
+    clock.now = 29
+    assert not served.waker.look()
+    clock.now = 30
     assert served.waker.look()
 
 
