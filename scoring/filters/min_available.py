@@ -1,4 +1,4 @@
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -69,13 +69,17 @@ class MinAvailable(PodFilter):
         kinds, loss = _kinds(nodes), nodes.columns.supply.derived(hourly_loss)
         placed = list(_placed(pod, nodes))
         minimum = min(self.asked(pod).replicas, 1 + sum(count for _, count in placed))
+        lots: dict[int, Lot] = {}
+        for row, count in placed:
+            before = lots.get(int(kinds[row]), Lot(0, 0.0))
+            lots[int(kinds[row])] = Lot(before.replicas + count, max(before.loss, float(loss[row])))
+        of_all = survivors(lots.values(), minimum)
+        of_others = dict(zip(lots, _without_each(list(lots.values()), survivors((), minimum)), strict=True))
         chances = np.empty(len(loss))
         for kind, at in _distinct(kinds, loss):
-            lots: dict[int, tuple[int, float]] = {kind: (1, float(loss[at[0]]))}
-            for row, count in placed:
-                before, chance = lots.get(int(kinds[row]), (0, 0.0))
-                lots[int(kinds[row])] = before + count, max(chance, float(loss[row]))
-            chances[at] = survival(list(lots.values()), minimum)
+            there = lots.get(kind, Lot(0, 0.0))
+            lot = Lot(there.replicas + 1, max(there.loss, float(loss[at[0]])))
+            chances[at] = _with_lots(of_others.get(kind, of_all), [lot])[minimum]
         return chances
 
     def shortfall(self, pod: Pod, nodes: Nodes, rows: Rows) -> str:
@@ -131,17 +135,39 @@ class MinAvailable(PodFilter):
         )
 
 
-def survival(lots: Sequence[tuple[int, float]], minimum: int) -> float:
-    """How likely `minimum` replicas survive of lots (replicas, chance to lose the lot)."""
-    chance_of = {0: 1.0}  # so many survive
-    for count, loss in lots:
-        after: dict[int, float] = {}
-        for survivors, chance in chance_of.items():
-            together = min(minimum, survivors + count)
-            after[together] = after.get(together, 0.0) + chance * (1 - loss)
-            after[survivors] = after.get(survivors, 0.0) + chance * loss
-        chance_of = after
-    return chance_of.get(minimum, 0.0)
+class Lot(NamedTuple):
+    """Replicas that are lost together."""
+
+    replicas: int
+    loss: float  # how likely
+
+
+def survivors(lots: Iterable[Lot], most: int) -> Floats:
+    """(most + 1,) how likely so many replicas survive; the last is for as many or more."""
+    none = np.zeros(most + 1)
+    none[0] = 1.0
+    return _with_lots(none, lots)
+
+
+def _with_lots(chances: Floats, lots: Iterable[Lot]) -> Floats:
+    most = len(chances) - 1
+    for lot in lots:
+        after = chances * lot.loss
+        shifted = min(lot.replicas, most)
+        after[shifted:] += chances[: most + 1 - shifted] * (1 - lot.loss)
+        after[most] += chances[most + 1 - shifted :].sum() * (1 - lot.loss)
+        chances = after
+    return chances
+
+
+def _without_each(lots: Sequence[Lot], chances: Floats) -> Iterator[Floats]:
+    """For each of the lots, the chances with all others added: by halves, so that each is added rarely."""
+    if len(lots) == 1:
+        yield chances
+    elif lots:
+        half = len(lots) // 2
+        yield from _without_each(lots[:half], _with_lots(chances, lots[half:]))
+        yield from _without_each(lots[half:], _with_lots(chances, lots[:half]))
 
 
 def hourly_loss(supply: Supply) -> Floats:

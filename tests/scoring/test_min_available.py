@@ -1,12 +1,15 @@
 import itertools
 import math
+from collections.abc import Iterable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scoring.filters.min_available import PROBABILITY, REPLICAS, MinAvailable, hourly_loss, survival
+from scoring.filters import min_available
+from scoring.filters.min_available import PROBABILITY, REPLICAS, Lot, MinAvailable, hourly_loss, survivors
 from tests.builders import NodeBuilder, PodBuilder, cluster_of, node, pod
+from tradewind.cluster.snapshot import Floats
 
 _RATE = "tradewind.dev/interruption-rate"
 
@@ -50,8 +53,32 @@ def test_min_available(placed: list[str], replicas: int, probability: float, pas
 def test_two_of_three_kinds() -> None:
     """All three, or any two of them: q^2 x 3 and q^3 are what is left out."""
     q = _LOSS
-    lots = [(1, q), (1, q), (1, q)]
-    assert survival(lots, 2) == pytest.approx((1 - q) ** 3 + 3 * q * (1 - q) ** 2)
+    lots = [Lot(1, q), Lot(1, q), Lot(1, q)]
+    assert survivors(lots, 2)[2] == pytest.approx((1 - q) ** 3 + 3 * q * (1 - q) ** 2)
+
+
+def test_kinds_of_nodes_are_not_added_anew_for_each_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """64 replicas on as many kinds: 64 x 64 additions for all of them, one by one."""
+    added = list[Lot]()
+
+    def counted(chances: Floats, lots: Iterable[Lot]) -> Floats:
+        lots = list(lots)
+        added.extend(lots)
+        return with_lots(chances, lots)
+
+    with_lots = min_available._with_lots
+    nodes = [_spot(f"n{number}", f"kind-{number}", number / 100) for number in range(64)]
+    pods = [_web(f"p{number}").on(f"n{number}") for number in range(64)]
+    columns = cluster_of(nodes, pods).nodes
+    rule, new = MinAvailable(32, 0.9), _web("new").build()
+    loss = hourly_loss(columns.columns.supply).tolist()
+    others = [Lot(1, each) for each in loss]
+    expected = [
+        survivors([*others[:row], *others[row + 1 :], Lot(2, loss[row])], 32)[32] for row in range(64)
+    ]
+    monkeypatch.setattr(min_available, "_with_lots", counted)
+    assert rule.chances(new, columns).tolist() == pytest.approx(expected, rel=1e-9)
+    assert len(added) <= 64 * (6 + 2)
 
 
 def test_the_rate_is_that_of_a_month() -> None:
@@ -71,7 +98,7 @@ def test_survival_is_the_sum_over_all_that_may_happen(lots: list[tuple[int, floa
         for outcome in outcomes
         if sum(count for lives, (count, _) in zip(outcome, lots, strict=True) if lives) >= minimum
     )
-    assert survival(lots, minimum) == pytest.approx(expected, abs=1e-9)
+    assert survivors(itertools.starmap(Lot, lots), minimum)[minimum] == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.parametrize(
