@@ -271,6 +271,21 @@ def test_a_pod_that_is_deleted_while_it_is_bound_leaves_no_trace(bench: Bench) -
     assert (bench.requested("n"), bench.requested("other")) == (0, 0)
 
 
+@pytest.mark.parametrize("successor", [False, True], ids=["deleted", "replaced by another of that name"])
+def test_a_pod_that_is_deleted_between_a_conflict_and_our_look_leaves_no_trace(
+    bench: Bench, *, successor: bool
+) -> None:
+    """Our watch has not brought the deletion yet."""
+    bench.know(_HUNGRY[0])
+    bench.server.bound["hungry-0"] = "other"
+    if successor:
+        bench.server.pods["hungry-0"] = _HUNGRY[0].uid("successor")
+    else:
+        del bench.server.pods["hungry-0"]
+    assert "failed" in bench.bind(_HUNGRY[0])[0]
+    assert (bench.requested("n"), bench.requested("other")) == (0, 0)
+
+
 def test_slow_bindings_keep_no_other_verb_waiting(bench: Bench) -> None:
     bench.know(*_HUNGRY)
     verbs = Verbs(bench.state, config.DEFAULT.policies().of, bench.metrics, bench.binder)
