@@ -92,8 +92,12 @@ class Endpoint:
         await send({"type": "http.response.body", "body": answered.body})
 
     async def _read(self, scope: Scope, receive: Receive) -> bytes:
-        """Raise _RefusedError as soon as the body is known to be too large or too slow."""
-        length: bytes = dict(scope["headers"]).get(b"content-length", b"0")
+        """Raise _RefusedError as soon as the body is known to be too large, too slow or from a web page."""
+        headers = dict(scope["headers"])
+        # Browsers send it with every POST, whatever name they know us by, and kube-scheduler with none.
+        if b"origin" in headers:
+            raise _RefusedError(403, "requests from web pages are refused")
+        length: bytes = headers.get(b"content-length", b"0")
         if length.isdigit() and int(length) > self.max_body_bytes:
             raise self._too_large()
         chunks: list[bytes] = []

@@ -6,7 +6,7 @@ import pytest
 from starlette.types import Message
 
 from extender.app import App
-from tests.extender.served import MAX_BODY_BYTES, NAMES, THREE, WANTED, service
+from tests.extender.served import MAX_BODY_BYTES, NAMES, THREE, WANTED, request, service
 
 
 def test_answers_have_a_length_so_that_the_connection_is_kept() -> None:
@@ -20,6 +20,22 @@ def test_a_body_over_the_limit_gets_413(declared: bool) -> None:
     body = b" " * (MAX_BODY_BYTES + 1)
     content = body if declared else iter([body[:10], body[10:]])
     assert service(*THREE).client.post("/filter", content=content).status_code == 413
+
+
+@pytest.mark.parametrize("origin", ["https://evil.example", "http://127.0.0.1:8888", "null"])
+@pytest.mark.parametrize("path", ["/filter", "/prioritize", "/preempt"])
+def test_web_pages_ask_no_verb(path: str, origin: str) -> None:
+    """A page that somebody looks at on this machine can send a POST to loopback, under any name."""
+    served = service(*THREE)
+    answer = served.client.post(path, content=request(WANTED, NAMES), headers={"Origin": origin})
+    assert (answer.status_code, "web pages" in answer.text) == (403, True)
+    assert served.client.post("/filter", content=request(WANTED, NAMES)).status_code == 200
+
+
+@pytest.mark.parametrize("host", ["tradewind.example", "10.96.0.88:8888", "[fd00::88]", ""])
+def test_kube_scheduler_may_call_us_by_any_name(host: str) -> None:
+    answer = service(*THREE).client.post("/filter", content=request(WANTED, NAMES), headers={"Host": host})
+    assert answer.status_code == 200
 
 
 def test_a_caller_that_hangs_up_gets_no_answer_and_leaves_no_trace() -> None:

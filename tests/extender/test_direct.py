@@ -60,6 +60,7 @@ _ODD = [
     post("/filter", BODY, length=f"Content-Length : {len(BODY)}"),
     post("/filter", BODY, f"X-Odd: {'a' * 50}"),
     post("/filter", BODY, "User-Agent: a\x07b"),
+    post("/filter", BODY, "Origin: null"),
     post("/filter", BODY, "Upgrade: websocket", "Connection: Upgrade"),
     post("/filter?a=b", BODY),
     post("/FILTER", BODY),
