@@ -8,15 +8,17 @@ and whether its owner may get the path that stands for the whole port.
 import asyncio
 import hashlib
 import logging
+import math
 import re
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Protocol
 
 from cachetools import TTLCache
-from prometheus_client import Counter
+from prometheus_client import Counter as CounterMetric
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -25,9 +27,11 @@ from tradewind.kube.reviews import User
 
 _VERDICT_SECONDS = 10.0  # a role that is taken away, or given, counts after this at the latest
 _MAX_VERDICTS = 1024
-_MAX_TRIES = 10  # tokens from one address that were no good, within
-_TRIES_SECONDS = 60.0
-_MAX_ADDRESSES = 4096
+# Bad tokens from one address in a second; more would keep the API server busy. Many people may share an
+# address, so it is not refused for longer, and a token that was good is not refused with it.
+_MAX_TRIES = 10
+_TRIES_SECONDS = 1.0
+_ADMITTED_SECONDS = 3600.0
 _MAX_TOKEN = 16_384
 _HOST = re.compile(r"(\[[0-9a-f:]+\]|[^:]+)(?::\d+)?")
 _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
@@ -88,9 +92,8 @@ class LoopbackGuard:
 class TokenGuard:
     """Read only, and for those whom the API server lets get `path`.
 
-    A verdict is kept for some seconds, and requests with the same token wait for the same review. An address
-    whose tokens were no good too often is not reviewed for a while. If the API server does not say, nobody is
-    let in.
+    A verdict is kept for some seconds, and requests with the same token wait for the same review. Of one
+    address, some unknown tokens a second are reviewed. If the API server does not say, nobody is let in.
     """
 
     def __init__(
@@ -98,7 +101,7 @@ class TokenGuard:
         app: ASGIApp,
         reviewer: Reviewer,
         path: str,
-        requests: Counter,
+        requests: CounterMetric,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._app = app
@@ -106,7 +109,10 @@ class TokenGuard:
         self._path = path
         self._requests = requests
         self._verdicts: TTLCache[bytes, _Verdict] = TTLCache(_MAX_VERDICTS, _VERDICT_SECONDS, clock)
-        self._tries: TTLCache[str, int] = TTLCache(_MAX_ADDRESSES, _TRIES_SECONDS, clock)
+        self._clock = clock
+        self._tries = Counter[str]()  # by address, since
+        self._tries_start = -math.inf
+        self._admitted: TTLCache[bytes, None] = TTLCache(_MAX_VERDICTS, _ADMITTED_SECONDS, clock)
         self._under_way: dict[bytes, asyncio.Task[_Verdict]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -127,9 +133,12 @@ class TokenGuard:
         task = self._under_way.get(key)
         if task is None:
             address = scope["client"][0] if scope.get("client") else ""
-            if self._tries.get(address, 0) >= _MAX_TRIES:
+            if self._clock() - self._tries_start >= _TRIES_SECONDS:
+                self._tries.clear()
+                self._tries_start = self._clock()
+            if key not in self._admitted and self._tries[address] >= _MAX_TRIES:
                 return _THROTTLED
-            self._count(address, 1)  # before it is known: many at once must not all go through
+            self._tries[address] += 1  # before it is known: many at once must not all go through
             task = asyncio.create_task(self._review(key, token, address))
             self._under_way[key] = task
         return await asyncio.shield(task)  # a caller who hangs up does not end it for the others
@@ -138,19 +147,18 @@ class TokenGuard:
         try:
             verdict = await asyncio.to_thread(self._ask, token)
             self._verdicts[key] = verdict
+            if verdict is _ALLOWED:
+                self._admitted[key] = None
         except ApiError as error:
             _log.warning("nobody can be let in to %s: %s", self._path, error)
             verdict = _Verdict(HTTPStatus.SERVICE_UNAVAILABLE, f"not reviewed: {error}", "unavailable")
         finally:
             del self._under_way[key]
         if verdict.status in {HTTPStatus.OK, HTTPStatus.SERVICE_UNAVAILABLE}:
-            self._count(address, -1)
+            self._tries[address] = max(0, self._tries[address] - 1)
         else:
             _log.info("%s was refused %s: %s", address, self._path, verdict.detail)
         return verdict
-
-    def _count(self, address: str, change: int) -> None:
-        self._tries[address] = max(0, self._tries.get(address, 0) + change)
 
     def _ask(self, token: str) -> _Verdict:
         user = self._reviewer.user_of(token)
