@@ -201,6 +201,23 @@ def test_the_room_of_one_set_is_not_given_to_the_next() -> None:
     assert len(told(found(nodes, pods))) == 1
 
 
+def test_room_goes_to_the_highest_priorities_whichever_nodes_they_leave() -> None:
+    pods = [
+        web("high", "gone", "h").priority(3),
+        web("low", "gone", "l").priority(1),
+        web("middle", "gone-too", "m").priority(2),
+    ]
+    rescued = found([going("gone"), going("gone-too"), spot("spot").cpu("2")], pods)
+    assert told(rescued) == [("notice", "high", "spot"), ("notice", "middle", "spot")]
+
+
+def test_durable_room_goes_to_the_highest_priorities() -> None:
+    nodes = [spot("spot"), spot("other"), durable("durable").cpu("2")]
+    pods = [web("a", "spot", "x").priority(CRITICAL), web("b", "other", "y").priority(CRITICAL + 1)]
+    pods += [web("a2", "durable", "x", "500m"), web("b2", "durable", "y", "500m")]
+    assert told(found(nodes, pods)) == [("critical", "b", "durable")]
+
+
 def test_without_nodes_or_pods() -> None:
     cache = filled([], [])
     rules = Rules(PlannerSettings().moves, {}, Ledger(), NOW)

@@ -5,7 +5,7 @@ leaves, and of those that stay a durable one is better than a spot node.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
@@ -54,7 +54,10 @@ def better(snapshot: Snapshot, source: str) -> Mask:
 def rescues(
     snapshot: Snapshot, pods: Sequence[Pod], policy_of: PolicyOf, terms: Terms, *, rent: Rent = NO_RENT
 ) -> list[Rescue]:
-    """In the order of their causes, each with the room that those before it leave."""
+    """In the order of their causes, each with the room that those before it leave.
+
+    Of one cause, pods of higher priority have their room first, whichever set they are in.
+    """
     search = _Search(snapshot, pods, policy_of, rent)
     found: list[Rescue] = []
     for cause, wanting in _WANTING.items():
@@ -62,10 +65,16 @@ def rescues(
             continue
         moved = frozenset(move.pod.uid for each in found for move in each.chosen.moves)
         movable = partial(_movable, terms, cause, moved)
-        for units in wanting(snapshot, search.running(), policy_of, movable):
-            moves = _affordable(search.moved(units), terms.affordable)
-            if moves:
-                found.append(Rescue(cause, DrainSet(moves[0].pod.node_name, 0.0, tuple(moves))))
+        sets = enumerate(wanting(snapshot, search.running(), policy_of, movable))
+        units = [(number, unit) for number, each in sets for unit in each]
+        moved_units: dict[int, list[list[Move]]] = defaultdict(list)
+        for number, unit in sorted(units, key=lambda each: -max(pod.priority for pod in each[1])):
+            if moves := search.moved(unit):
+                moved_units[number].append(moves)
+        for each in moved_units.values():
+            affordable = _affordable(each, terms.affordable)
+            chosen = DrainSet(affordable[0].pod.node_name, 0.0, tuple(affordable))
+            found.append(Rescue(cause, chosen))
     return found
 
 
@@ -92,21 +101,19 @@ class _Search:
         """Where they are after the moves so far."""
         return [pod for pod in self._pods.values() if _runs(pod, self._snapshot)]
 
-    def moved(self, units: Iterable[Unit]) -> list[list[Move]]:
-        """The moves of each unit that has a better place; their room is taken from then on."""
-        found = []
-        for unit in units:
-            if not self._left:
-                break
-            self._left -= 1
-            moves = self._moves(unit)
-            after = carried_out(self._snapshot, moves, self._policy_of) if moves else None
-            if after is not None:
-                self._snapshot = after
-                for move in moves:
-                    self._pods[move.pod.uid] = msgspec.structs.replace(move.pod, node_name=move.target)
-                found.append(moves)
-        return found
+    def moved(self, unit: Unit) -> list[Move]:
+        """Its moves, if it has a better place; their room is taken from then on."""
+        if not self._left:
+            return []
+        self._left -= 1
+        moves = self._moves(unit)
+        after = carried_out(self._snapshot, moves, self._policy_of) if moves else None
+        if after is None:
+            return []
+        self._snapshot = after
+        for move in moves:
+            self._pods[move.pod.uid] = msgspec.structs.replace(move.pod, node_name=move.target)
+        return moves
 
     def _moves(self, unit: Unit) -> list[Move]:
         """To where a plan would put them; none where one of them has no better place."""
@@ -141,7 +148,7 @@ def _leaving(
     }
     on: dict[str, dict[str, list[Pod]]] = defaultdict(lambda: defaultdict(list))
     home: dict[str, str] = {}  # of a gang, the node with which it goes
-    for pod in sorted(running, key=lambda each: -each.priority):
+    for pod in running:
         if pod.node_name in leaving:
             gang = pod.gang or pod.pod_group
             key = f"{pod.namespace}/{gang}" if gang else pod.uid
