@@ -61,6 +61,12 @@ def test_a_pod_that_was_ungated_is_diverted_before_the_others_are_written(world:
     assert placed(world.decide()) == {}, "its new place is taken"
 
 
+def test_a_pod_is_diverted_for_one_of_higher_priority_instead_of_one_of_lower(world: World) -> None:
+    world.add(planned(waiting("x"), "a"), held("y", 2).priority(5), held("z"))
+    orders = world.decide()
+    assert (placed(orders), diverted(orders)) == ({"y": "a"}, {"x": "b"})
+
+
 def test_what_is_being_written_stays(world: World) -> None:
     world.add(held("x"))
     assert claimed(world, *world.decide().placed()) == [True]

@@ -83,6 +83,12 @@ def test_as_many_as_can_be_of_the_highest_priority_then_of_the_next(
         assert best == _most(nodes, levels)
 
 
+def test_a_small_pod_of_higher_priority_goes_before_large_ones() -> None:
+    pods = [*_level(0, 4, 3), *_level(1, 1, 2), *_level(2, 2, 1)]
+    problem = batch_of(filled([node("n").cpu("4")], pods)).problem
+    assert _placed(problem, greedy(problem)) == [1, 2, 0]
+
+
 @pytest.mark.parametrize(
     ("levels", "each"),
     [
