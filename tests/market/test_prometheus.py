@@ -31,6 +31,7 @@ class Server:
         self.delay = threading.Event()
         self.delayed = False
         self.drips = False
+        self.location = ""  # that every answer redirects to
         served = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -43,6 +44,8 @@ class Server:
                 status, data = served.answer(query)
                 self.send_response(status)
                 self.send_header("Content-Length", str(len(data) + 2**20 * served.drips))
+                if served.location:
+                    self.send_header("Location", served.location)
                 self.end_headers()
                 if served.drips:
                     self._drip()
@@ -234,6 +237,26 @@ def test_trouble_is_told_and_is_no_answer(server: Server, status: int, body: byt
     samples, errors = ask(server, median_price=None)
     assert samples == {}
     assert message in errors[0]
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_a_token_follows_no_redirect(server: Server, tmp_path: Path, status: int) -> None:
+    token = tmp_path / "token"
+    token.write_text("secret")
+    with contextlib.closing(Server()) as elsewhere:
+        server.answer = lambda _query: (status, vector({"a": "1"}))
+        server.location = f"{elsewhere.url}/api/v1/query"
+        samples, errors = ask(server, median_price=None, bearer_token_file=token)
+        assert (samples, len(server.seen), elsewhere.seen) == ({}, 1, [])
+        assert f"says {status}" in errors[0]
+
+
+def test_an_answer_beyond_the_limit_is_given_up(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prometheus, "_MAX_BYTES", 1000)
+    server.answer = lambda _query: (200, vector({"a" * 1000: "1"}))
+    samples, errors = ask(server, median_price=None)
+    assert samples == {}
+    assert "too long" in errors[0]
 
 
 def test_one_query_that_fails_does_not_spoil_the_other(server: Server) -> None:
