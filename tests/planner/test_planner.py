@@ -90,6 +90,24 @@ def test_a_pod_without_a_place_is_told_what_is_proved(worker: Worker | None, pro
     assert found.plan.unplaced == {name: f"{why}{proof}" for name, why in bare.plan.unplaced.items()}
 
 
+class _Nothing(Worker):
+    """Says that the best is to place no pod."""
+
+    def __init__(self, engine: str) -> None:
+        super().__init__()
+        self._engine = engine
+
+    def solve(self, *_: Any, **__: Any) -> Result:
+        return Result(Outcome({}, self._engine), "")
+
+
+@pytest.mark.parametrize("engine", ["exact", "cp-sat", "flow", "covering+windows"])
+def test_what_a_solver_leaves_out_and_has_a_place_is_placed(engine: str) -> None:
+    found = _plan(_pods(2), _Nothing(engine))
+    assert found.plan.unplaced == {}
+    assert {each.node for each in found.plan.placements} == {"n"}
+
+
 def test_a_batch_beyond_reach_is_left_to_greedy() -> None:
     """10 million pods times nodes for each second."""
     problem = batch_of(filled([node("n")], _pods(1))).problem
