@@ -1,4 +1,4 @@
-# Build with `make image`. For a build that repeats to the byte, pin the base: --build-arg BASE=python@sha256:...
+# Build with `make image`. The tag moves: `make image BASE=python@sha256:...` builds on what was checked, and the same again.
 ARG BASE=python:3.13-slim
 
 FROM ${BASE} AS build

@@ -3,6 +3,7 @@
 PORT ?= 8888
 ARGS ?=
 IMAGE ?= tradewind:dev
+BASE ?=
 KUBERNETES ?= 1.34
 BIN := .venv/bin
 
@@ -62,8 +63,8 @@ bench-quick: .venv/dev.stamp ## The same in small: two minutes, to see that ever
 	$(BIN)/python -m bench.go_extender
 	$(BIN)/python -m bench --quick $(ARGS)
 
-image: ## Build the container image (needs Docker)
-	docker build --tag $(IMAGE) .
+image: ## Build the container image (needs Docker; BASE=python@sha256:... pins what it is built on)
+	docker build --tag $(IMAGE) $(if $(BASE),--build-arg BASE=$(BASE)) .
 
 chart: .venv/dev.stamp ## Make the Helm chart's files from the manifests
 	$(BIN)/python -m e2e.installation.chart
