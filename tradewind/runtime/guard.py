@@ -67,7 +67,9 @@ _NO_TOKEN = _Verdict(
     HTTPStatus.UNAUTHORIZED, "a bearer token of this cluster is needed here", "unauthenticated"
 )
 _BAD_TOKEN = _Verdict(HTTPStatus.UNAUTHORIZED, "the API server does not know this token", "unauthenticated")
-_THROTTLED = _Verdict(HTTPStatus.TOO_MANY_REQUESTS, "too many tokens that were no good", "throttled")
+_THROTTLED = _Verdict(
+    HTTPStatus.TOO_MANY_REQUESTS, "too many bad tokens from this address; retry in a second", "throttled"
+)
 _READ_ONLY = _Verdict(HTTPStatus.METHOD_NOT_ALLOWED, "there is nothing to change here", "method")
 _ELSEWHERE = _Verdict(HTTPStatus.FORBIDDEN, "asked by a name that is not this machine's own", "host")
 
