@@ -137,12 +137,12 @@ def _count(pod: Object) -> dict[str, int]:
 
 
 def _nodes(group: str, counted: Mapping[str, int]) -> list[Object]:
-    """The ample one comes last."""
+    """The ample one comes last. Each has a GPU at least: nodes without one are left to kube-scheduler."""
     exact = {**_AMPLE, **counted}
     less = [
         _node(f"{group}-less-{resource.replace('/', '-')}", group, {**exact, resource: amount - 1})
         for resource, amount in counted.items()
-        if amount > 0
+        if amount > (resource == random_pods.GPU)
     ]
     return [_node(f"{group}-exact", group, exact), *less, _node(f"{group}-ample", group, _AMPLE)]
 
