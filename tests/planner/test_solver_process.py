@@ -1,5 +1,6 @@
 """One deadline for a request and its answer: a process that stops in between is killed and started again."""
 
+import threading
 import time
 
 import pytest
@@ -34,8 +35,13 @@ def test_a_process_that_stops_is_killed_and_started_again(
         killed = faulty._process
         assert killed
         monkeypatch.setattr(solver_process, "_START_SECONDS", 60.0 if fault == "stuck" else 1.0)
+        without_deadline = threading.Timer(60, killed.kill)
+        without_deadline.daemon = True
+        without_deadline.start()
         with pytest.raises(SolverLostError):
             faulty.answer(_LARGE, 1.0)
+        assert without_deadline.is_alive(), "only this test ended it"
+        without_deadline.cancel()
         assert killed.returncode is not None
         assert faulty.pid is None
         monkeypatch.setattr(solver_process, "_START_SECONDS", 60.0)
