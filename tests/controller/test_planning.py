@@ -169,6 +169,14 @@ def test_a_pod_that_no_node_can_take_is_ungated_at_once(world: World) -> None:
     assert staying(orders) == []
 
 
+def test_a_pod_that_kube_scheduler_finds_no_node_for_is_ungated_at_once(world: World) -> None:
+    """The rules that requests are not judged by count here: an autoscaler may have a node with that label."""
+    world.add(held("elsewhere").node_selector("disk", "none-has-it"), held("x"))
+    orders = world.decide()
+    assert placed(orders) == {"x": "a"}
+    assert names(orders.ungate) == names(orders.nodeless) == ["elsewhere"]
+
+
 def test_a_pod_stays_held_while_only_pods_that_are_not_bound_are_in_its_way(world: World) -> None:
     """Two nodes of 2 cores for three pods of more than 1: once two are bound, no node can take the third."""
     world.add(*rivals())

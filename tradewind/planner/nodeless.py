@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable
 
 from scoring.gangs import muster, needs_gang
+from scoring.in_tree import with_in_tree
 from tradewind.cluster import hints
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Snapshot
@@ -29,4 +30,4 @@ def _has_node(pod: Pod, snapshot: Snapshot, policy_of: PolicyOf) -> bool:
     if needs_gang(pod, nodes.cluster.roster):
         missing = muster(pod, nodes.cluster.roster).missing(pod)
         return missing is None or stand(missing, nodes, policy_of) is not None
-    return bool(policy_of(pod).filter(pod, nodes).feasible.any())
+    return bool(with_in_tree(policy_of(pod)).filter(pod, nodes).feasible.any())
