@@ -47,7 +47,7 @@ def start(plane: ControlPlane, api: Api, kubeconfig_of: KubeconfigOf) -> Iterato
 
 
 class Scene(NamedTuple):
-    """A node, and two pods behind our gate: one that has a place there, one that has none."""
+    """A node, and pods behind our gate: one has a place there, one has none, and one is half a gang."""
 
     api: Api
     namespace: str
@@ -79,6 +79,8 @@ def scene(api: Api, namespace: str, add_nodes: AddNodes, start: Start) -> Scene:
     gate = [{"name": GATE}]
     api.create(objects.pod("small", namespace, schedulingGates=gate))
     api.create(objects.pod("large", namespace, schedulingGates=gate, cpu="100"))
+    gang = {"tradewind.dev/gang": "pair", _SIZE: "2"}
+    api.create(objects.pod("half", namespace, annotations=gang, schedulingGates=gate))
     return Scene(api, namespace, start)
 
 
@@ -139,7 +141,7 @@ def nothing_is_said(scene: Scene) -> None:
 
 def what_was_said_is_not_renewed(scene: Scene) -> None:
     first = scene.start()
-    eventually(lambda: first.metric(WRITES, kind="event", outcome="written") > 0)
+    outcomes.event(scene.api, scene.namespace, "half", "Unplaced")
     first.stop()
     second = scene.start()
     eventually(lambda: second.metric(WRITES, kind="event", outcome="failed") > 0)
