@@ -1,8 +1,8 @@
 """What kube-scheduler checks itself, in its order, for planning and simulation without it.
 
 On the request path kube-scheduler has applied all of these already. It checks more than is modelled here for
-pods with volumes, resource claims or needs of features that nodes declare, and it counts a pod that is
-nominated for a node as if it were there.
+pods with resource claims or needs of features that nodes declare, and of volumes how many a node can attach;
+and it counts a pod that is nominated for a node as if it were there.
 """
 
 from collections.abc import Iterable
@@ -16,6 +16,7 @@ from scoring.filters.resources import KubeResources, Resources
 from scoring.filters.taints import Taints
 from scoring.filters.topology_spread import TopologySpread
 from scoring.filters.unschedulable import Unschedulable
+from scoring.filters.volume_affinity import VolumeAffinity
 from scoring.policy import Policy
 from scoring.rules import Filter
 
@@ -23,6 +24,7 @@ IN_TREE: tuple[type[Filter], ...] = (
     Unschedulable,
     Taints,
     NodeAffinity,
+    VolumeAffinity,
     HostPorts,
     KubeResources,
     TopologySpread,

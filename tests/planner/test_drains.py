@@ -77,7 +77,7 @@ KEPT = [
     pytest.param(web("a", "dear").owner("StatefulSet", "db", "db"), Keeper.SINGLE),
     pytest.param(web("a", "dear").field("spec", "volumes", value=[{"emptyDir": {}}]), Keeper.LOCAL_STORAGE),
     pytest.param(
-        web("a", "dear").field("spec", "volumes", value=[{"persistentVolumeClaim": {}}]), Keeper.CLAIM
+        web("a", "dear").field("spec", "volumes", value=[{"persistentVolumeClaim": {}}]), Keeper.VOLUME
     ),
     pytest.param(web("a", "dear").field("spec", "schedulerName", value="volcano"), Keeper.SCHEDULER),
     pytest.param(web("a", "dear").annotation("tradewind.dev/gang", "g"), Keeper.GANG),

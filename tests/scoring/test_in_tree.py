@@ -13,8 +13,8 @@ _rules: list[Filter] = [rule() for rule in IN_TREE if rule.name in naive.RULES]
 _with_comparisons: list[Filter] = [Taints(comparisons=True), TopologySpread(comparisons=True)]
 
 
-def test_every_rule_has_a_definition_but_resources_which_are_sums() -> None:
-    assert {rule.name for rule in IN_TREE} == {*naive.RULES, "resources"}
+def test_every_rule_has_a_definition_but_sums_and_what_volumes_ask_for() -> None:
+    assert {rule.name for rule in IN_TREE} == {*naive.RULES, "resources", "volume_affinity"}
 
 
 @given(case=cases())

@@ -19,6 +19,13 @@ MIRROR = "kubernetes.io/config.mirror"
 LOCAL_STORAGE = "local storage"
 CLAIM = "claim"
 
+
+class _EmptyDir(msgspec.Struct, gc=False):
+    medium: str | None = None
+
+
+_empty_dir = msgspec.json.Decoder(_EmptyDir)
+
 Bonds = tuple[str, ...]
 
 _NONE: Bonds = ()
@@ -62,9 +69,16 @@ def _of_volumes(volumes: Iterable[Volume], safe: Collection[str], *, all_safe: b
     local = claimed = False
     for volume in volumes:
         if not all_safe and volume.name not in safe:
-            local |= _there(volume.empty_dir) or _there(volume.host_path)
+            local |= _on_disk(volume.empty_dir) or _there(volume.host_path)
         claimed |= _there(volume.persistent_volume_claim) or _there(volume.ephemeral)
     return [name for name, there in ((LOCAL_STORAGE, local), (CLAIM, claimed)) if there]
+
+
+def _on_disk(empty_dir: msgspec.Raw) -> bool:
+    """What is in memory ends with the pod wherever it is: cluster-autoscaler does not count it either."""
+    if b"Memory" in bytes(empty_dir):
+        return _empty_dir.decode(empty_dir).medium != "Memory"
+    return _there(empty_dir)
 
 
 def _there(part: msgspec.Raw) -> bool:

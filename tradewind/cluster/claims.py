@@ -1,4 +1,4 @@
-"""The claims of a pod by name: where they can be satisfied, kube-scheduler alone looks."""
+"""The claims of a pod by name; `tradewind.cluster.volumes` knows where those of volumes can be."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -7,10 +7,12 @@ import msgspec
 
 from tradewind.cluster.wire import NULL, PodSpec
 
+VOLUME_CLAIM = "PVC "  # before the name of a PersistentVolumeClaim
+
 
 def claims_of(pod: str, spec: PodSpec) -> tuple[str, ...]:
     """As people call them: `PVC data`, `resource claim gpu`."""
-    return tuple([f"PVC {name}" for name in _volume_claims(pod, spec)] + _resource_claims(spec))
+    return tuple([f"{VOLUME_CLAIM}{name}" for name in _volume_claims(pod, spec)] + _resource_claims(spec))
 
 
 def _volume_claims(pod: str, spec: PodSpec) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""A cluster from a file: what `kubectl get nodes,pods,namespaces,pdb -A -o json` (or `-o yaml`) wrote.
+"""A cluster from a file: what `kubectl get nodes,pods,namespaces,pv,pvc,pdb -A -o json` (or yaml) wrote.
 
 A list, a stream of YAML documents, or both nested are read; objects of other kinds are left out.
 """
@@ -24,7 +24,11 @@ from tradewind.cluster.karpenter import (
     read_node_pool,
 )
 from tradewind.cluster.objects import Namespace, Node, Pod, read_namespace, read_node, read_pod
+from tradewind.cluster.volumes import Volumes, read_volume, read_volume_claim
 from tradewind.errors import ClusterFileError, UnreadableObjectError
+
+# What people run to write such a file.
+DUMP = "kubectl get nodes,pods,namespaces,pv,pvc,pdb -A -o json"
 
 _Loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -56,6 +60,7 @@ class _Contents:
     pods: dict[str, Pod] = field(default_factory=dict)
     namespaces: dict[str, Namespace] = field(default_factory=dict)
     budgets: dict[str, Budget] = field(default_factory=dict)
+    volumes: Volumes = field(default_factory=Volumes)
     node_pools: list[NodePool] = field(default_factory=list)
     node_overlays: list[NodeOverlay] = field(default_factory=list)
 
@@ -73,6 +78,12 @@ class _Contents:
             case "PodDisruptionBudget":
                 budget = read_budget(part.data)
                 self.budgets[str(budget)] = budget
+            case "PersistentVolume":
+                volume = read_volume(part.data)
+                self.volumes.volumes[volume.name] = volume
+            case "PersistentVolumeClaim":
+                claim = read_volume_claim(part.data)
+                self.volumes.claims[str(claim)] = claim
             case "NodePool":
                 pool = read_node_pool(part.data)
                 self.node_pools += [pool] if pool else []
@@ -111,7 +122,7 @@ def _replace(cache: Cache, contents: _Contents) -> None:
         for node in contents.nodes.values():
             cache.apply_node(node)
         for pod in contents.pods.values():
-            cache.apply_pod(pod)
+            cache.apply_pod(contents.volumes.placed(pod))
         cache.retain_pods(contents.pods)
         cache.retain_nodes(contents.nodes)
         cache.retain_namespaces(contents.namespaces)

@@ -115,7 +115,9 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
     nominated: str = ""  # the node that kube-scheduler tries first; nothing once it is on one
     unschedulable: bool = False  # kube-scheduler tried it and found no node
     bonds: Bonds = ()  # what ties it to the node it is on
-    claims: tuple[str, ...] = ()  # as people name them; where they can be, we do not know
+    claims: tuple[str, ...] = ()  # as people name them
+    # What its volumes ask of a node: a term of each must match. None: a claim's volume is not known.
+    volume_terms: tuple[tuple[NodeSelectorTerm, ...], ...] | None = ()
 
     @property
     def waiting(self) -> bool:
@@ -230,6 +232,7 @@ def pod_of(pod: PodObject) -> Pod:
         unschedulable=not spec.node_name and _is_unschedulable(status.conditions),
         bonds=bonds,
         claims=claims_of(name, spec) if CLAIM in bonds else (),
+        volume_terms=None if CLAIM in bonds else (),
     )
 
 

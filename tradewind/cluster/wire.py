@@ -225,6 +225,28 @@ class NamespaceObject(msgspec.Struct, gc=False):
     metadata: Metadata
 
 
+class VolumeAffinityObject(msgspec.Struct, gc=False):
+    required: NodeSelector | None = None
+
+
+class VolumeSpec(msgspec.Struct, rename="camel", gc=False):
+    node_affinity: VolumeAffinityObject | None = None
+
+
+class VolumeObject(msgspec.Struct, gc=False):
+    metadata: Metadata
+    spec: VolumeSpec | None = None
+
+
+class VolumeClaimSpec(msgspec.Struct, rename="camel", gc=False):
+    volume_name: str | None = None
+
+
+class VolumeClaimObject(msgspec.Struct, gc=False):
+    metadata: Metadata
+    spec: VolumeClaimSpec | None = None
+
+
 class BudgetSpec(msgspec.Struct, rename="camel", gc=False):
     selector: LabelSelector | None = None
     min_available: int | str | None = None

@@ -312,6 +312,7 @@ def equality_key(pod: Pod) -> Hashable:
         pod.owner,
         tuple(pod.node_selector.items()),
         pod.node_terms,
+        pod.volume_terms,
         pod.preferred_nodes,
         pod.preferred_pods,
         pod.preferred_spreads,

@@ -9,6 +9,7 @@ from scoring.topology import matching
 from tradewind.cluster import bonds, hints
 from tradewind.cluster.budgets import Budget
 from tradewind.cluster.in_use import belongs_to_node
+from tradewind.cluster.karpenter import NODE_POOL_LABEL
 from tradewind.cluster.objects import DEFAULT_SCHEDULER, Node, Pod
 from tradewind.cluster.placed import group_of
 from tradewind.cluster.snapshot import Snapshot
@@ -34,6 +35,7 @@ class Keeper(StrEnum):
     FOLLOWED = "followed"
     JOB = "job"
     LOCAL_STORAGE = "local-storage"
+    VOLUME = "volume-unknown"
     CLAIM = "volume-claim"
     SINGLE = "single-replica"
     NOT_HELD = "not-held"
@@ -59,7 +61,8 @@ SENTENCES: Mapping[Keeper, str] = {
     Keeper.FOLLOWED: "kept by pods that others follow by pod affinity",
     Keeper.JOB: "kept by pods of Jobs, whose work would be lost",
     Keeper.LOCAL_STORAGE: "kept by pods with local storage",
-    Keeper.CLAIM: "kept by pods with volume claims, whose volumes may not follow",
+    Keeper.VOLUME: "kept by pods with claims whose volumes are not known",
+    Keeper.CLAIM: "kept by pods with volume claims, which are detached and attached again for a move",
     Keeper.SINGLE: "kept by workloads with a single replica",
     Keeper.NOT_HELD: "kept by pods of namespaces that are not held",
     Keeper.CRITICAL: "kept by critical pods, which are not moved for money",
@@ -103,6 +106,8 @@ class Keepers:
         self._closed = [budget for budget in budgets if budget.evictions(placed) < 1]
         self._budgets = budgets
         self._followed = _followed(snapshot, placed)
+        nodes = snapshot.nodes.cluster.table.nodes
+        self._of_karpenter = frozenset(node.name for node in nodes if NODE_POOL_LABEL in node.labels)
 
     def of_pod(self, pod: Pod) -> Keeper | None:
         """None where it may be moved, or goes with its node, or goes anyway."""
@@ -116,7 +121,7 @@ class Keepers:
         return Keeper.GANG if pod.gang or pod.pod_group else Keeper.TIED if _tied(pod) else None
 
     def _reasons(self, pod: Pod) -> Iterator[Keeper]:
-        found = [_BONDS[bond] for bond in pod.bonds if bond in _BONDS]
+        found = self._by_bonds(pod)
         # The Eviction API refuses pods of more than one budget.
         if any(budget.covers(pod) for budget in self._closed) or (
             sum(budget.covers(pod) for budget in self._budgets) > 1
@@ -139,6 +144,12 @@ class Keepers:
         if (further := self._limits.also(pod)) is not None:
             found.append(further)
         return (keeper for keeper in found if keeper not in self._limits.overruled)
+
+    def _by_bonds(self, pod: Pod) -> list[Keeper]:
+        found = [_BONDS[bond] for bond in pod.bonds if bond in _BONDS]
+        if pod.node_name in self._of_karpenter and Keeper.LOCAL_STORAGE in found:
+            found.remove(Keeper.LOCAL_STORAGE)  # cluster-autoscaler spares such nodes, Karpenter does not
+        return found if pod.volume_terms is not None else [Keeper.VOLUME, *found]
 
 
 _ORDER = {keeper: number for number, keeper in enumerate(Keeper)}

@@ -146,6 +146,7 @@ def own_terms(pod: Pod) -> Hashable:
         pod.owner and pod.owner.kind,
         tuple(sorted(pod.node_selector.items())),
         pod.node_terms,
+        pod.volume_terms,
         pod.preferred_nodes,
         pod.preferred_pods,
         pod.preferred_spreads,

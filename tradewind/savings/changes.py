@@ -189,7 +189,13 @@ def _outlasting(own: Sequence[Pod], replicas: int) -> list[Pod]:
 def _replica(pod: Pod, number: int) -> Pod:
     name = f"{pod.owner.name if pod.owner else pod.name}-added-{number + 1}"
     return msgspec.structs.replace(
-        pod, name=name, uid=f"added {pod.namespace}/{name}", node_name="", nominated="", gates=()
+        pod,
+        name=name,
+        uid=f"added {pod.namespace}/{name}",
+        node_name="",
+        nominated="",
+        gates=(),
+        volume_terms=(),
     )
 
 

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import msgspec
 
-from tradewind.cluster import bonds
 from tradewind.cluster.in_use import is_using
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Snapshot
@@ -103,4 +102,4 @@ def _state(side: Side, worker: Worker, seconds: float, *, anew: bool) -> State:
 
 def _free(pod: Pod) -> bool:
     """Whether its place is the scheduler's choice alone."""
-    return is_using(pod) and bonds.CLAIM not in pod.bonds and Keepers.of_planned(pod) is None
+    return is_using(pod) and pod.volume_terms is not None and Keepers.of_planned(pod) is None

@@ -50,9 +50,13 @@ class Rules:
         """A node with a termination notice takes single replicas and gangs with it, and waits for nobody."""
         noticed = cause is Cause.NOTICE
         cooling = self.ledger.cooling_nodes(self.settings.node_cooldown_seconds, self.now)
+        moved = frozenset(Keeper(name) for name in self.settings.move)
+        if (
+            Keeper.CLAIM in moved
+        ):  # the planner reads no volumes, kube-scheduler looks at those of a successor
+            moved |= {Keeper.VOLUME}
         return Limits(
-            frozenset(Keeper(name) for name in self.settings.move)
-            | (GOING_ANYWAY if noticed else frozenset()),
+            moved | (GOING_ANYWAY if noticed else frozenset()),
             frozenset(schedulers),
             frozenset() if noticed else cooling,
             partial(self.keeper, cause=cause),
