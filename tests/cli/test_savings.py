@@ -101,7 +101,7 @@ def test_a_waiting_pod_keeps_the_empty_node_it_needs(
     path = written(tmp_path, node("small").price(1), node("large").price(2), waiting)
     main(["savings", "--cluster", str(path), "-o", "json"])
     told = json.loads(capsys.readouterr().out)
-    assert (told["placements"], told["empty"]) == ({"default/w": "small"}, ["large"])
+    assert (told["placements"], told["emptyOrCordoned"]) == ({"default/w": "small"}, ["large"])
     assert (told["now"]["hourlyCost"], told["after"]["hourlyCost"]) == (3, 1)
 
 
@@ -112,7 +112,7 @@ def test_the_cluster_may_come_from_standard_input(
     monkeypatch.setattr("tradewind.cli.arguments.STANDARD_INPUT", path)
     monkeypatch.setattr("sys.stdin", io.StringIO())
     main(["savings", "--cluster", "-"])
-    assert "1 node empty already" in capsys.readouterr().out
+    assert "1 node empty or cordoned already" in capsys.readouterr().out
 
 
 def test_names_are_no_markup(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -160,21 +160,21 @@ def _bar(told: Forecast) -> str:
 
 
 def _moves(told: Forecast, words: Words) -> str:
-    if not told.drains.sets:
+    if not told.sets:
         return ""
-    shown = told.drains.sets[:_MAX_SETS]
+    shown = told.sets[:_MAX_SETS]
     rows = "".join(
         f"<tr><td>{escape(each.node)}</td>"
         f'<td class="money">{escape(words.money(told.bill.of([each.node])))}</td>'
         f"<td>{escape(some([f'{move.pod} to {move.target}' for move in each.moves]))}</td></tr>"
         for each in shown
     )
-    more = len(told.drains.sets) - len(shown)
+    more = len(told.sets) - len(shown)
     rest = f"<p>... and {more:,} more.</p>" if more > 0 else ""
     opened = ' open=""' if len(shown) <= _FEW else ""
     return (
         f"<section><details{opened}>"
-        f"<summary>{counted(len(told.drains.sets), 'node')} emptied by moving {counted(told.moved, 'pod')}"
+        f"<summary>{counted(len(told.sets), 'node')} emptied by moving {counted(told.moved, 'pod')}"
         "</summary><table><thead><tr><th>Node</th>"
         '<th class="money">Price</th><th>Its pods go to</th></tr></thead>'
         f"<tbody>{rows}</tbody></table>{rest}</details></section>"

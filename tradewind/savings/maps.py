@@ -46,10 +46,9 @@ def tiles(told: Forecast) -> list[Tile]:
     names = nodes.names
     risks = dict(zip(names, nodes.interruption_rate.tolist(), strict=True))
     durable = dict(zip(names, nodes.durable.tolist(), strict=True))
-    before, after = _shares(told, told.before), _shares(told, told.drains.pods)
-    taken = Counter(move.target for each in told.drains.sets for move in each.moves)
-    taken.update(pod.node_name for pod in told.drains.pods if str(pod) in told.placed)
-    emptied = {each.node for each in told.drains.sets}
+    before, after = _shares(told, told.before), _shares(told, told.after_pods)
+    at = {pod.uid: pod.node_name for pod in told.before}
+    taken = Counter(pod.node_name for pod in told.after_pods if pod.node_name != at[pod.uid])
     areas = areas_of({name: each.price for name, each in told.bill.prices.items()})
     ordered = sorted(names, key=lambda name: (-areas[name], name))
     places = treemap([areas[name] for name in ordered], WIDTH, HEIGHT)
@@ -65,8 +64,8 @@ def tiles(told: Forecast) -> list[Tile]:
             before=before[name],
             after=after[name],
             taken=taken[name],
-            gone=name in emptied or name in told.drains.empty,
-            empty=name in told.drains.empty,
+            gone=name in told.gone,
+            empty=name in told.idle_nodes,
         )
         for name, at in zip(ordered, places, strict=True)
     ]

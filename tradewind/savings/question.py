@@ -1,9 +1,11 @@
 """What is asked of a forecast, from the parts that every command is made of."""
 
+from tradewind.cluster.snapshot import Snapshot
+from tradewind.market.quotes import Origin
 from tradewind.planner.keepers import Keeper, Limits
 from tradewind.runtime.assembly import Assembly
 from tradewind.savings.bill import Bill
-from tradewind.savings.forecast import Question
+from tradewind.savings.forecast import Question, Rates
 
 
 def asked(parts: Assembly, moved: frozenset[Keeper] = frozenset()) -> Question:
@@ -17,4 +19,13 @@ def asked(parts: Assembly, moved: frozenset[Keeper] = frozenset()) -> Question:
         bill=Bill(snapshot, parts.market.origins),
         coverage=parts.market.price_coverage(),
         limits=Limits(moved, frozenset(parts.settings.planner.schedulers)),
+        rates=rates_of(snapshot, parts),
+        pools=parts.pools(),
     )
+
+
+def rates_of(snapshot: Snapshot, parts: Assembly) -> Rates:
+    nodes, origins = snapshot.nodes, parts.market.origins
+    spot = [name for name, durable in zip(nodes.names, nodes.durable.tolist(), strict=True) if not durable]
+    assumed = [name for name in spot if origins(name).interruption_rate is Origin.ESTIMATED]
+    return Rates(len(spot), len(assumed), parts.market.sources.settings.priors.spot)

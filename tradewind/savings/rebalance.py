@@ -32,7 +32,7 @@ def safer(question: Question) -> list[Rescue]:
 def text(told: Forecast, rules: Rules, at_stake: Stakes, rescued: Sequence[Rescue] = ()) -> str:
     words = Words(told)
     paragraphs = [[words.headline(), *(f"  {part}" for part in words.parts())]]
-    if told.drains.sets:
+    if told.sets:
         paragraphs.append(list(_table(words, rules, at_stake)))
     if rescued:
         paragraphs.append(list(_safety(rescued, rules, at_stake)))
@@ -49,7 +49,7 @@ def to_json(told: Forecast, rules: Rules, at_stake: Stakes, rescued: Sequence[Re
 def as_data(told: Forecast, rules: Rules, at_stake: Stakes, rescued: Sequence[Rescue] = ()) -> dict[str, Any]:
     """What `savings` says, with the planner's own view of each set, and what would be safer."""
     data = report.as_data(told)
-    for row, each in zip(data["emptied"], told.drains.sets, strict=True):
+    for row, each in zip(data["emptied"], told.sets, strict=True):
         why = blocked(each, rules, at_stake)
         balance = balance_of(each, at_stake)
         row["balance"] = round(balance, 3) if 0 <= balance < float("inf") else None
@@ -81,7 +81,7 @@ def blocked(each: DrainSet, rules: Rules, at_stake: Stakes, cause: Cause = Cause
 
 def _table(words: Words, rules: Rules, at_stake: Stakes) -> Iterator[str]:
     nodes, prices, pods, targets, verdicts = [], [], [], [], []
-    for each in words.told.drains.sets[: report.MAX_SETS]:
+    for each in words.told.sets[: report.MAX_SETS]:
         blank = [""] * max(len(each.moves) - 1, 0)
         nodes += [each.node, *blank]
         prices += [report.price(words, each), *blank]

@@ -18,8 +18,8 @@ _TOP = 5  # workloads
 def text(told: Forecast) -> str:
     words = Words(told)
     paragraphs: list[list[str]] = [[words.headline(), *(f"  {part}" for part in words.parts())]]
-    if told.drains.sets:
-        shown = told.drains.sets[:MAX_SETS]
+    if told.sets:
+        shown = told.sets[:MAX_SETS]
         columns = [Column(["EMPTIED"], [each.node for each in shown])]
         if told.now.hourly is not None:
             columns.append(Column(["PRICE"], [price(words, each) for each in shown], right=True))
@@ -39,7 +39,8 @@ def text(told: Forecast) -> str:
 
 def markdown(told: Forecast) -> str:
     words = Words(told)
-    rows = [("now", told.now), ("with Tradewind", told.after), ("saved", told.saved)]
+    rows = [("now", told.now), ("with Tradewind", told.after), ("saved by moving pods", told.saved)]
+    rows += [("empty or cordoned already", told.idle)] if told.idle.nodes else []
     heads = "| | nodes |" + (" dollars an hour | of it estimated |" if told.now.hourly is not None else "")
     rule = "|---|--:|" + ("--:|--:|" if told.now.hourly is not None else "")
     table = [heads, rule, *(f"| {name} | {_row(words, money)} |" for name, money in rows)]
@@ -69,16 +70,11 @@ def as_data(told: Forecast) -> dict[str, Any]:
         "now": _data(told.now),
         "after": _data(told.after),
         "saved": _data(told.saved),
-        "emptied": [
-            {
-                "node": each.node,
-                "hourlyCost": _rounded(told.bill.of([each.node]).hourly),
-                "priceFrom": str(told.bill.prices[each.node].origin),
-                "moves": {str(move.pod): move.target for move in each.moves},
-            }
-            for each in told.drains.sets
-        ],
-        "empty": list(told.drains.empty),
+        "savedByAnyAutoscaler": _data(told.idle),
+        "emptied": [_emptied(told, each) for each in told.sets],
+        "emptyOrCordoned": list(told.idle_nodes),
+        "emptiedCordoned": [_emptied(told, each) for each in told.cordoned],
+        "emptiedForWaitingPods": [_emptied(told, each) for each in told.cleared],
         "stay": [
             {
                 "by": str(each.by),
@@ -98,9 +94,16 @@ def as_data(told: Forecast) -> dict[str, Any]:
         "workloads": _workload_data(told),
         "placements": dict(told.placed),
         "unplaced": dict(told.unplaced),
+        "pools": dict(told.growth.pods),
+        "newNodes": dict(told.growth.nodes),
+        "newNodesCost": _rounded(told.growth.hourly),
         "interruptionsAMonth": {
             "now": _rounded(told.interruptions.now),
             "after": _rounded(told.interruptions.after),
+            "pods": told.interruptions.pods,
+            "spotNodes": told.rates.spot,
+            "spotNodesWithAssumedRate": told.rates.assumed,
+            "assumedRate": told.rates.rate,
         },
         "prices": {
             "nodes": coverage.nodes,
@@ -110,6 +113,15 @@ def as_data(told: Forecast) -> dict[str, Any]:
             "sources": {str(origin): count for origin, count in coverage.by_source.items() if count},
         },
         "disruptionBudgets": told.budgets,
+    }
+
+
+def _emptied(told: Forecast, each: DrainSet) -> dict[str, Any]:
+    return {
+        "node": each.node,
+        "hourlyCost": _rounded(told.bill.of([each.node]).hourly),
+        "priceFrom": str(told.bill.prices[each.node].origin),
+        "moves": {str(move.pod): move.target for move in each.moves},
     }
 
 
@@ -182,7 +194,7 @@ def _targets(each: DrainSet) -> str:
 
 
 def more(told: Forecast) -> Iterable[str]:
-    left = len(told.drains.sets) - MAX_SETS
+    left = len(told.sets) - MAX_SETS
     return [f"... and {left:,} more; -o json has them all"] if left > 0 else []
 
 

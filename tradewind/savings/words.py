@@ -4,12 +4,14 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from tradewind.cluster.files import DUMP
 from tradewind.explain.words import counted, decimals_of
 from tradewind.savings.bill import Money
 from tradewind.savings.forecast import Forecast, Remains
 
 _ROUNDING = 1e-6
 _MAX_NAMED = 3
+_LEAST_SHARE, _SMALL_SHARE = 0.001, 0.01
 _FEW_DOLLARS = 100  # below, cents are worth showing
 
 
@@ -35,37 +37,48 @@ class Words:
         now, saved = self.told.now, self.told.saved
         total = now.nodes if now.hourly is None else now.hourly
         part = saved.nodes if saved.hourly is None else saved.hourly
-        return f"{100 * part / total:.0f} %" if total else "0 %"
+        return percent(part / total) if total else percent(0)
 
     def headline(self) -> str:
         now, after, saved = self.told.now, self.told.after, self.told.saved
         if now.hourly is None:
             fewer = f"{counted(saved.nodes, 'node')} fewer" if saved.nodes else "none fewer"
-            return (
-                f"{counted(now.nodes, 'node')} now, {after.nodes:,} with Tradewind: {fewer} ({self.share})."
-            )
-        head = f"{_cost(now)} {self.money(now)}{self.caveat(now)} now."
+            head = f"{counted(now.nodes, 'node')} now{self._idle()}, {after.nodes:,} with Tradewind"
+            return f"{head}: {'another ' if self.told.idle.nodes else ''}{fewer} ({self.share})."
+        head = f"{_cost(now)} {self.money(now)}{self.caveat(now)} now{self._idle()}."
         if not saved.nodes:
-            return f"{head} Tradewind finds none of them to save."
+            rest = "the others" if self.told.idle.nodes else "them"
+            return f"{head} Tradewind finds none of {rest} to save."
         return (
             f"{head} With Tradewind {_cost(after)} {self.money(after)}: "
-            f"{self.money(saved)}{self.caveat(saved)} less ({self.share}), {monthly(saved)} a month."
+            f"{'another ' if self.told.idle.nodes else ''}{self.money(saved)}{self.caveat(saved)} less "
+            f"({self.share}), {monthly(saved)} a month."
         )
 
+    def _idle(self) -> str:
+        idle = self.told.idle
+        if not idle.nodes:
+            return ""
+        amount = "" if idle.hourly is None else f"{self.amount(idle.hourly)} of it for "
+        return f", {amount}{counted(idle.nodes, 'node')} empty or cordoned already"
+
     def parts(self) -> Iterator[str]:
-        """Of what is saved."""
+        """What goes away by what, and what was emptied for others."""
         told = self.told
-        if told.emptied.nodes:
-            they = "it" if told.emptied.nodes == 1 else "them"
+        if told.saved.nodes:
+            they = "it" if told.saved.nodes == 1 else "them"
             yield (
-                f"{self._prefix(told.emptied)}{counted(told.emptied.nodes, 'node')} emptied by moving "
+                f"{self._prefix(told.saved)}{counted(told.saved.nodes, 'node')} emptied by moving "
                 f"{counted(told.moved, 'pod')} from {they} to nodes that stay"
             )
-        if told.empty.nodes:
+        if told.idle.nodes:
+            they = "it" if told.idle.nodes == 1 else "them"
             yield (
-                f"{self._prefix(told.empty)}{counted(told.empty.nodes, 'node')} empty already, "
-                "which the plan does not need"
+                f"{self._prefix(told.idle)}{counted(told.idle.nodes, 'node')} empty or cordoned already: "
+                f"any autoscaler removes {they}, so Tradewind does not count {they}"
             )
+        if told.cleared:
+            yield f"{counted(len(told.cleared), 'node')} emptied for waiting pods, and kept for them"
 
     def bounds(self) -> str:
         """Empty where there is nothing to say."""
@@ -91,26 +104,39 @@ class Words:
 
     def waiting(self) -> str:
         told = self.told
-        waiting = len(told.placed) + len(told.unplaced)
+        new = len(told.growth.pods)
+        waiting = len(told.placed) + len(told.unplaced) + new
         if not waiting:
             return ""
         rest = f"; {len(told.unplaced):,} would not" if told.unplaced else ""
-        return f"{len(told.placed):,} of {counted(waiting, 'waiting pod')} would have a place{rest}."
+        text = f"{len(told.placed) + new:,} of {counted(waiting, 'waiting pod')} would have a place{rest}."
+        if new:
+            nodes = ", ".join(
+                f"{counted(n, 'new node')} of pool {pool}" for pool, n in sorted(told.growth.nodes.items())
+            )
+            text += f" {counted(new, 'pod')} of them on {nodes}"
+            cost = told.growth.hourly
+            text += f", {self.amount(cost)}" if cost is not None else ", at an unknown price"
+            text += ": not in the figures above, as the autoscaler adds them either way."
+        return text
 
     def risk(self) -> str:
-        now, after = self.told.interruptions
-        if round(now, 2) == round(after, 2):
-            return f"Interruptions to expect stay at {now:.2f} pods a month."
-        return f"Interruptions to expect go from {now:.2f} to {after:.2f} pods a month."
+        """Of the pods that run now, before and after."""
+        now, after, pods = self.told.interruptions
+        rates, who = self.told.rates, f"{counted(pods, 'running pod')}"
+        text = f"Expected interruptions of {who}: {now:,.2f} -> {after:,.2f} a month."
+        if rates.assumed:
+            text += (
+                f" The rate of {rates.assumed:,} of {counted(rates.spot, 'spot node')} is unknown; "
+                f"{percent(rates.rate)} a month is assumed."
+            )
+        return text
 
     def sources(self) -> list[str]:
         """What the figures rest on."""
         told = [str(self.told.coverage)]
         if not self.told.budgets:
-            told.append(
-                "No PodDisruptionBudget was seen. If the cluster has some, get them too: "
-                "kubectl get nodes,pods,namespaces,pdb -A -o json."
-            )
+            told.append("No PodDisruptionBudget was seen. If the cluster has some, dump them too: " + DUMP)
         return told
 
     def _prefix(self, money: Money) -> str:
@@ -128,6 +154,15 @@ class Words:
 
 def _cost(money: Money) -> str:
     return f"{counted(money.nodes, 'node')} {'costs' if money.nodes == 1 else 'cost'}"
+
+
+def percent(share: float) -> str:
+    """`16 %`, `0.1 %`, `< 0.1 %`: what is there is never shown as nothing."""
+    if share <= 0:
+        return "0 %"
+    if share < _LEAST_SHARE:
+        return f"< {100 * _LEAST_SHARE:g} %"
+    return f"{100 * share:.1f} %" if share < _SMALL_SHARE else f"{100 * share:.0f} %"
 
 
 def monthly(money: Money) -> str:

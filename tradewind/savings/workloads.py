@@ -64,7 +64,7 @@ def division(told: Forecast, most: int | None = None) -> Division | None:
     """With the `most` dearest one by one, else all; None where no node has a price."""
     if not told.bill.priced:
         return None
-    going = {each.node for each in told.drains.sets} | set(told.drains.empty)
+    going = told.gone
     pods_on: dict[str, list[Pod]] = {}
     for pod in told.before:
         if pod.node_name and not pod.finished:
