@@ -77,6 +77,43 @@ def test_what_a_server_said_is_known_there_too(tmp_path: Path) -> None:
     assert ("interruptions a month", "0.77") in [each[:2] for each in found.figures]
 
 
+_POOL = """apiVersion: tradewind.dev/v1alpha1
+kind: TradewindConfiguration
+market: {table: prices.csv}
+planner:
+  pools:
+  - name: large
+    resources: {cpu: 16, memory: 64Gi}
+    labels: {node.kubernetes.io/instance-type: m5.4xlarge, karpenter.sh/capacity-type: spot}
+    interruptionRate: 0.5
+    durable: false
+"""
+
+
+def test_new_nodes_have_the_prices_of_now_and_are_in_the_totals(tmp_path: Path) -> None:
+    """Without its node the pod goes to a new one for $0.25 of the table, at a rate of 0.5."""
+    (tmp_path / "prices.csv").write_text(
+        "instance_type,capacity_type,price\nm5.4xlarge,spot,0.25\nm5.4xlarge,on-demand,0.75\n"
+    )
+    config = tmp_path / "tradewind.yaml"
+    config.write_text(_POOL)
+    path = written(tmp_path, [node("n").price(1), node("tiny").cpu("500m").price(2), web("a", "n")])
+    parts = Assembly(from_file(path), config)
+    with parts.started():
+        changes = read_changes({"without": ["n"]})
+        found = SavingsWorker().what_if(parts, changes, None, 1)
+        here = Worker()
+        try:
+            assert found == difference_report.summary(what_if(parts, changes, here, 5.0), 1)
+        finally:
+            here.close()
+    figures = {each.name: (each.now, each.then) for each in found.figures}
+    assert figures["nodes"] == ("2", "2")
+    assert figures["dollars an hour"] == ("$3.000", "$2.250")
+    assert figures["interruptions a month"] == ("0.00", "0.50")
+    assert figures["pods with a place"] == ("1", "1")
+
+
 def test_what_cannot_be_supposed_is_refused(parts: Assembly) -> None:
     with pytest.raises(TradewindError, match="there is no node or pool spot-a9; did you mean"):
         SavingsWorker().what_if(parts, read_changes({"without": ["spot-a9"]}), None, 1)

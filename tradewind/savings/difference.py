@@ -1,5 +1,6 @@
 """Two states of a cluster beside each other: where pods are, dollars, interruptions, pods without a place."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -16,7 +17,7 @@ from tradewind.planner.planner import plan
 from tradewind.planner.settings import PoolTemplate
 from tradewind.planner.worker import Worker
 from tradewind.savings.bill import Bill, Money
-from tradewind.savings.forecast import expected_interruptions
+from tradewind.savings.forecast import cost_of_new, expected_interruptions
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -32,15 +33,16 @@ class Side:
 
 
 class State(NamedTuple):
-    """A side once its waiting pods are planned."""
+    """A side once its waiting pods are planned. New nodes are in all figures."""
 
     nodes: Money  # all of them
     used: Money  # those in use
+    pods: int  # that have a place
     placed: Mapping[str, str]  # namespace/name to node, those that go with their node aside
     unplaced: Mapping[str, str]  # to the reason
     pools: Mapping[str, str]  # pods without a place that a pool would grow for
     new_nodes: Mapping[str, int]  # of each such pool
-    new_nodes_cost: float
+    new_nodes_cost: float | None  # dollars an hour; None where the price of one is unknown
     interruptions: float
     coverage: Coverage
 
@@ -86,18 +88,28 @@ def _state(side: Side, worker: Worker, seconds: float, *, anew: bool) -> State:
         for pod in pods
     ]
     own = [pod for pod in settled if is_using(pod)]
-    prices = {pool.name: pool.price or 0.0 for pool in side.pools}
+    new, cost = found.new_nodes, cost_of_new(side.pools, found.new_nodes)
+    rates = {pool.name: pool.interruption_rate for pool in side.pools}
+    at_risk = math.fsum(rates[pool] for pool in found.pools.values())
     return State(
-        nodes=side.bill.total,
-        used=side.bill.of({pod.node_name for pod in own} & side.bill.prices.keys()),
+        nodes=_with_new(side.bill.total, new, cost),
+        used=_with_new(side.bill.of({pod.node_name for pod in own} & side.bill.prices.keys()), new, cost),
+        pods=len(own) + len(found.pools),
         placed={str(pod): pod.node_name for pod in own},
         unplaced=dict(found.plan.unplaced),
         pools=found.pools,
         new_nodes=found.new_nodes,
-        new_nodes_cost=sum(prices[pool] * count for pool, count in found.new_nodes.items()),
-        interruptions=expected_interruptions(side.snapshot, settled),
+        new_nodes_cost=cost,
+        interruptions=expected_interruptions(side.snapshot, settled) + at_risk,
         coverage=side.coverage,
     )
+
+
+def _with_new(money: Money, new: Mapping[str, int], cost: float | None) -> Money:
+    count = sum(new.values())
+    hourly = None if money.hourly is None else money.hourly + (cost or 0.0)
+    unpriced = count if cost is None else 0
+    return Money(money.nodes + count, hourly, money.estimated, money.unpriced + unpriced)
 
 
 def _free(pod: Pod) -> bool:

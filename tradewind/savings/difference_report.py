@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tradewind.explain.tables import Column, lines
-from tradewind.explain.words import counted, decimals_of
+from tradewind.explain.words import counted, decimals_of, dollars
 from tradewind.savings.bill import Money
 from tradewind.savings.difference import Difference, Elsewhere, State
 
@@ -29,8 +29,13 @@ def figures(told: Difference) -> list[Figure]:
         *_money("dollars an hour", now.nodes, then.nodes, decimals),
         *_money("of nodes in use", now.used, then.used, decimals),
         _row("interruptions a month", now.interruptions, then.interruptions, "{:,.2f}"),
-        _row("pods without a place", len(now.unplaced), len(then.unplaced)),
+        _row("pods with a place", now.pods, then.pods),
+        _row("pods without a place", _without_place(now), _without_place(then)),
     ]
+
+
+def _without_place(state: State) -> int:
+    return len(state.unplaced.keys() - state.pools.keys())
 
 
 class Summary(NamedTuple):
@@ -161,7 +166,12 @@ def notes(told: Difference) -> list[str]:
     for pool, count in then.new_nodes.items():
         found.append(f"Pool {pool} would grow by {counted(count, 'node')}.")
     if then.new_nodes:
-        found.append(f"New nodes cost ${then.new_nodes_cost:,.4f}/h, which is not in the sums above.")
+        cost = then.new_nodes_cost
+        found.append(
+            "The price of the new nodes is not known: it is not in the sums above."
+            if cost is None
+            else f"New nodes cost {dollars(cost)}, which is in the sums above."
+        )
     before, after = str(told.now.coverage), str(then.coverage)
     return [*found, *([after] if before == after else [f"Now: {before}", f"Then: {after}"])]
 

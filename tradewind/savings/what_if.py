@@ -40,6 +40,8 @@ def as_it_would_be(parts: Assembly, changes: Changes, config: Path | Document | 
     source = CopiedSource(name, changes.applied(parts.copied()))
     changed = Assembly(source, config or parts.settings.document)
     repriced = isinstance(config, Path)
+    if not repriced:
+        changed.market.adopt(parts.market.sources)  # nodes that a pool would add are priced as now
     with changed.started():
         if repriced:
             changed.feed.poll()
