@@ -71,7 +71,7 @@ def run() -> None:
             print("openb needs the public data of $TRADEWIND_DATA")
             return
         file = savings_cases.write(savings_cases.openb(data), directory / "cluster.json")
-        _print("openb", told(["--cluster", file, "--seconds", "60"]), 0)
+        _print("openb", told(["--cluster", file, "--partial", "--seconds", "60"]), 0)
 
 
 if __name__ == "__main__":

@@ -86,9 +86,13 @@ def eks(nodes: int = 500, seed: int = 1) -> list[Object]:
         zones.append(zone)
         totals.append([milli - 150, (mib - 200) * _MIB, pods - 2])
         agents = [pod(f"{agent}-{number}", 75, 100 * _MIB, app=agent) for agent in ("aws-node", "kube-proxy")]
-        found += [_owned(agent, "DaemonSet", name) for agent in agents]
+        found += [_in_system(_owned(agent, "DaemonSet", name)) for agent in agents]
     found += _workloads(draw, _Room(names, totals, zones))
     return found
+
+
+def _in_system(made: Object) -> Object:
+    return {**made, "metadata": {**made["metadata"], "namespace": "kube-system"}}
 
 
 def _workloads(draw: random.Random, room: _Room) -> Iterator[Object]:

@@ -62,6 +62,7 @@ _CONFLICTS = [
     (["savings", "--cluster", "x", "--namespace", "y"], "--kubeconfig and --namespace go with --live"),
     (["savings", "--live", "--config", "x"], "--config and --move go with --cluster"),
     (["savings", "--live", "--move", "job"], "--config and --move go with --cluster"),
+    (["savings", "--live", "--partial"], "--partial goes with --cluster"),
     (["rebalance", "--cluster", "-", "--config", "-"], "standard input can be read once only"),
     (["page", "--cluster", "x", "--kubeconfig", "y"], "--cluster and --kubeconfig do not go together"),
     (["page", "--cluster", "x"], "--cluster needs --server"),
@@ -80,9 +81,9 @@ _SOCIABLE = {
     "explain": "--help --json",
     "plan": "--help -o --seconds",
     "savings": "--help -o --seconds",
-    "rebalance": "--help -o --seconds --move",
+    "rebalance": "--help -o --seconds --move --partial",
     "page": "--help --namespace --config --port",
-    "what-if": "--help -o --seconds --without --lost-zone --price --rate --scale",
+    "what-if": "--help -o --seconds --without --lost-zone --price --rate --scale --partial",
     "planner": "--help --kubeconfig --namespace --probe-host --probe-port --protect-floor --learn "
     "--lease-seconds --evict --hub-kubeconfig --hub-namespace --log-format --log-level",
     "fleet": "--help --config --kubeconfig --namespace --scheduler-name --lease-seconds "

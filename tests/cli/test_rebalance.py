@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.builders import NodeBuilder, PodBuilder, namespace, node, pod
+from tests.builders import ELSEWHERE, NodeBuilder, PodBuilder, namespace, node, pod
 from tradewind.cli.main import main
 
 _ROOT = Path(__file__).parents[2]
@@ -19,7 +19,7 @@ def web(name: str, on: str) -> PodBuilder:
 def written(directory: Path, *objects: NodeBuilder | PodBuilder, held: bool = True) -> Path:
     path = directory / "cluster.json"
     home = namespace("default").label("tradewind.dev/hold", "enabled" if held else "no")
-    items = [json.loads(each.json()) for each in (home, *objects)]
+    items = [json.loads(each.json()) for each in (home, *objects, ELSEWHERE)]
     path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
     return path
 

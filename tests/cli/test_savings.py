@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.builders import NodeBuilder, PodBuilder, node, pod
+from tests.builders import ELSEWHERE, NodeBuilder, PodBuilder, node, pod
 from tradewind.cli.main import main
 
 _ROOT = Path(__file__).parents[2]
@@ -17,7 +17,7 @@ def web(name: str, on: str, cpu: str = "1") -> PodBuilder:
 
 def written(directory: Path, *objects: NodeBuilder | PodBuilder) -> Path:
     path = directory / "cluster.json"
-    items = [json.loads(each.json()) for each in objects]
+    items = [json.loads(each.json()) for each in (*objects, ELSEWHERE)]
     path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
     return path
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import NodeBuilder, PodBuilder, node, pod
+from tests.builders import ELSEWHERE, NodeBuilder, PodBuilder, node, pod
 from tradewind.cli.main import main
 
 _ZONE = "topology.kubernetes.io/zone"
@@ -28,7 +28,7 @@ def small(name: str, zone: str, price: float) -> NodeBuilder:
 def asked(directory: Path, capsys: pytest.CaptureFixture[str], *flags: str) -> dict[str, Any]:
     objects = [small("a", "x", 1), small("b", "y", 2), web("w1", "a"), web("w2", "b"), web("w3", "b", "3")]
     path = directory / "cluster.json"
-    items = [json.loads(each.json()) for each in objects]
+    items = [json.loads(each.json()) for each in (*objects, ELSEWHERE)]
     path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
     main(["what-if", "--cluster", str(path), *flags, "-o", "json"])
     told: dict[str, Any] = json.loads(capsys.readouterr().out)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import NodeBuilder, PodBuilder, node, pod
+from tests.builders import ELSEWHERE, NodeBuilder, PodBuilder, node, pod
 from tradewind.cli.main import main
 from tradewind.config.document import DEFAULT
 
@@ -25,9 +25,7 @@ def waiting(name: str, cpu: str) -> PodBuilder:
 
 
 def written(directory: Path, objects: Objects, others: Sequence[dict[str, Any]] = ()) -> Path:
-    """With a pod of another namespace that has ended: the file is of the whole cluster."""
-    ended = pod("done").namespace("kube-system").phase("Succeeded")
-    items = [json.loads(each.json()) for each in (*objects, ended)]
+    items = [json.loads(each.json()) for each in (*objects, ELSEWHERE)]
     path = directory / "cluster.json"
     path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*items, *others]}))
     return path
@@ -219,3 +217,59 @@ def test_an_empty_dir_counts_as_for_the_autoscaler_of_its_node(
     odd = web("x", "dear").field("spec", "volumes", value=[volume])
     told = forecast(tmp_path, capsys, [dear, node("cheap").price(1), odd, STAYING])
     assert [each["node"] for each in told["emptied"]] == emptied
+
+
+def _budget(healthy: int) -> dict[str, Any]:
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {"selector": {"matchLabels": {"app": "web"}}},
+        "status": {"currentHealthy": healthy, "disruptionsAllowed": 1},
+    }
+
+
+_SYSTEM = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kube-system"}}
+
+
+@pytest.mark.parametrize(
+    ("objects", "sign"),
+    [
+        pytest.param([node("a"), node("b")], "it has nodes, but no pod", id="nodes alone"),
+        pytest.param(
+            [node("a"), node("b"), web("x", "a")], "all its pods are of namespace default", id="no -A"
+        ),
+        pytest.param(
+            [node("a"), web("x", "a"), web("y", "a").namespace("b"), _SYSTEM],
+            "it has no pod of kube-system",
+            id="some namespaces",
+        ),
+        pytest.param(
+            [node("a"), web("x", "a"), ELSEWHERE, _budget(5)],
+            "PodDisruptionBudget default/web counts 5 healthy pods, and it has 1",
+            id="pods that a budget counts",
+        ),
+    ],
+)
+@pytest.mark.parametrize("command", ["savings", "rebalance", "what-if"])
+def test_a_file_that_lacks_pods_is_refused_unless_wanted(
+    command: str, objects: list[Any], sign: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "cluster.json"
+    items = [each if isinstance(each, dict) else json.loads(each.json()) for each in objects]
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    arguments = [command, "--cluster", str(path), *(["--price", "a x2"] if command == "what-if" else [])]
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    said = capsys.readouterr().err
+    assert sign in said
+    assert "--partial" in said
+    if command == "savings":
+        main([*arguments, "--partial"])
+        assert f"The file seems to lack pods, so the savings are too high: {sign}" in capsys.readouterr().out
+
+
+def test_a_whole_file_is_not_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    objects: Objects = [node("a").price(1), web("x", "a"), ELSEWHERE]
+    assert forecast(tmp_path, capsys, objects, others=[_SYSTEM, _budget(1)])["missing"] == []

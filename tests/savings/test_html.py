@@ -32,7 +32,7 @@ def shown(
     path = directory / "cluster.json"
     items = [json.loads(each.json()) for each in objects]
     path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
-    main(["savings", "--cluster", str(path), "-o", "html", *more])
+    main(["savings", "--cluster", str(path), "-o", "html", "--partial", *more])
     return capsys.readouterr().out
 
 

@@ -94,6 +94,6 @@ def test_openb(tmp_path: Path) -> None:
     assert _DATA is not None
     objects = savings_cases.openb(_DATA)
     file = savings_cases.write(objects, tmp_path / "cluster.json")
-    found = told(["--cluster", file, "--seconds", "60"])
+    found = told(["--cluster", file, "--partial", "--seconds", "60"])
     assert Recount(objects, found).wrong(None) == []
     assert row("openb") == figures(found, 0)

@@ -63,7 +63,7 @@ def test_openb_without_its_fullest_node(tmp_path: Path) -> None:
     objects = savings_cases.openb(_DATA)
     name = savings_cases.fullest(objects)
     file = savings_cases.write(objects, tmp_path / "cluster.json")
-    found = told(["--cluster", file, "--without", name, "--seconds", "20"], "what-if")
+    found = told(["--cluster", file, "--without", name, "--partial", "--seconds", "20"], "what-if")
     assert wrong(objects, found, lambda node: node["metadata"]["name"] == name, None) == []
     assert row("openb, `--without` its fullest node") == what_if_figures(found, 0)
 

@@ -9,6 +9,7 @@ from tradewind.cli.plan_report import PlanReport
 from tradewind.cli.progress import progress
 from tradewind.cli.terminal import complain, terminal_width
 from tradewind.cluster import hints
+from tradewind.cluster.files import DUMP
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Snapshot
 from tradewind.errors import TradewindError
@@ -29,7 +30,7 @@ def add(command: argparse.ArgumentParser) -> None:
         type=input_file,
         metavar="FILE",
         required=True,
-        help="the output of 'kubectl get nodes,pods -A -o json' (or -o yaml), - for standard input",
+        help=f"the output of '{DUMP}' (or yaml), - for standard input",
     )
     argument("--config", type=input_file, metavar="FILE", help="the TradewindConfiguration to use")
     argument("-o", "--output", choices=["table", "json"], default="table")
@@ -48,6 +49,10 @@ def run(options: argparse.Namespace) -> None:
     parts = Assembly(from_file(options.cluster), options.config)
     with parts.started():
         snapshot, pods = parts.cache.snapshot(), parts.cache.all_pods()
+        if missing := parts.missing:
+            complain(
+                f"{options.cluster} seems to lack pods, so nodes look emptier than they are: {missing[0]}"
+            )
     worker = Worker()
     try:
         for pod in pods:

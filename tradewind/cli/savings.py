@@ -12,7 +12,9 @@ from tradewind.cli.arguments import (
     positive_seconds,
     refuse_stdin_twice,
 )
+from tradewind.cli.partial import add_partial, refuse_partial
 from tradewind.cli.progress import progress
+from tradewind.cluster.files import DUMP
 from tradewind.errors import TradewindError
 from tradewind.explain.words import counted
 from tradewind.kube.client import Client
@@ -51,8 +53,9 @@ def add_question(
         type=input_file,
         metavar="FILE",
         required=cluster_required,
-        help="the output of 'kubectl get nodes,pods,namespaces,pdb -A -o json' (or yaml), - for stdin",
+        help=f"the output of '{DUMP}' (or yaml), - for stdin",
     )
+    add_partial(command)
     argument("--config", type=input_file, metavar="FILE", help="the TradewindConfiguration to use")
     argument("-o", "--output", choices=outputs, default="table")
     argument(
@@ -89,6 +92,7 @@ def answer(options: argparse.Namespace) -> Answer:
     refuse_stdin_twice(options.cluster, options.config)
     parts = Assembly(from_file(options.cluster), options.config)
     with parts.started():
+        refuse_partial(parts.missing, options)
         moved = frozenset(Keeper(name) for name in options.move)
         question = asked(parts, moved)
     what = f"{counted(len(question.pods), 'pod')} on {counted(len(question.snapshot.nodes), 'node')}"
@@ -111,6 +115,8 @@ def _refuse_conflicts(options: argparse.Namespace) -> None:
         raise TradewindError("--kubeconfig and --namespace go with --live")
     if options.live and (options.config or options.move):
         raise TradewindError("--config and --move go with --cluster")
+    if options.live and options.partial:
+        raise TradewindError("--partial goes with --cluster")
 
 
 def _show_shadow(options: argparse.Namespace) -> None:

@@ -13,7 +13,9 @@ from tradewind.cli.arguments import (
     refuse_stdin_twice,
     refuse_together,
 )
+from tradewind.cli.partial import add_partial, refuse_partial
 from tradewind.cli.progress import progress
+from tradewind.cluster.files import DUMP
 from tradewind.errors import TradewindError
 from tradewind.explain.words import counted
 from tradewind.planner.worker import Worker
@@ -35,8 +37,9 @@ def add(command: argparse.ArgumentParser) -> None:
         "--cluster",
         type=input_file,
         metavar="FILE",
-        help="the output of 'kubectl get nodes,pods,namespaces -A -o json' (or yaml), - for stdin",
+        help=f"the output of '{DUMP}' (or yaml), - for stdin",
     )
+    add_partial(command)
     add_kubeconfig(command, "a live cluster, which is only read")
     argument("--config-now", type=input_file, metavar="FILE", help="the TradewindConfiguration in force now")
     argument(
@@ -74,6 +77,7 @@ def run(options: argparse.Namespace) -> None:
         )
     source = from_file(options.cluster) if options.cluster else live(options.kubeconfig)
     with _read(source, options.config_now) as parts:
+        refuse_partial(parts.missing, options)
         now = as_it_is(parts)
         then = as_it_would_be(parts, changes, options.config)
     worker = Worker()

@@ -19,6 +19,7 @@ class Budget(msgspec.Struct, frozen=True, gc=False):
     allowed: int | None = None  # evictions, as its controller last counted; None where it did not yet
     min_available: int | str | None = None
     max_unavailable: int | str | None = None
+    healthy: int = 0  # pods, as its controller last counted
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"
@@ -60,6 +61,7 @@ def read_budget(data: bytes | msgspec.Raw) -> Budget:
         allowed=found.status.disruptions_allowed if found.status else None,
         min_available=spec.min_available,
         max_unavailable=spec.max_unavailable,
+        healthy=(found.status and found.status.current_healthy) or 0,
     )
 
 

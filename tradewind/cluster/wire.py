@@ -255,6 +255,7 @@ class BudgetSpec(msgspec.Struct, rename="camel", gc=False):
 
 class BudgetStatus(msgspec.Struct, rename="camel", gc=False):
     disruptions_allowed: int | None = None
+    current_healthy: int | None = None
 
 
 class BudgetObject(msgspec.Struct, gc=False):

@@ -17,6 +17,7 @@ from tradewind.cluster.cache import Cache
 from tradewind.cluster.freshness import Freshness
 from tradewind.cluster.guide_follower import GuideFollower
 from tradewind.cluster.metrics import GuideMetrics, WatchView
+from tradewind.cluster.partial import missing
 from tradewind.cluster.reflector import Reflector
 from tradewind.config.document import Document
 from tradewind.config.metrics import ConfigMetrics
@@ -113,6 +114,11 @@ class Assembly:
     def from_file(self) -> bool:
         """The cluster does not change, and nothing can be written to it."""
         return self._source.api is None
+
+    @property
+    def missing(self) -> Sequence[str]:
+        """Signs that a file holds only a part of its cluster."""
+        return missing(*self.cache.state(), self.cache.budgets()) if self.from_file else ()
 
     def api(self, wanted_by: str) -> ApiClient:
         if self._source.api is None:

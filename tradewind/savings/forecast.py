@@ -99,6 +99,7 @@ class Forecast:
     interruptions: Interruptions
     rates: Rates
     budgets: int  # that were looked at
+    missing: Sequence[str]  # signs that pods are missing, which would make the savings too large
     trouble: str = ""  # why the solvers' part is missing
 
     @property
@@ -123,6 +124,7 @@ class Question:
     coverage: Coverage
     limits: Limits
     rates: Rates
+    missing: Sequence[str] = ()
     pools: Sequence[PoolTemplate] = ()
 
 
@@ -158,6 +160,7 @@ def forecast(question: Question, worker: Worker, seconds: float) -> Forecast:
         interruptions=_interruptions(question, settled.pods),
         rates=question.rates,
         budgets=len(question.budgets),
+        missing=question.missing,
         trouble=planned.trouble or settled.trouble,
     )
 

@@ -20,6 +20,7 @@ def asked(parts: Assembly, moved: frozenset[Keeper] = frozenset()) -> Question:
         coverage=parts.market.price_coverage(),
         limits=Limits(moved, frozenset(parts.settings.planner.schedulers)),
         rates=rates_of(snapshot, parts),
+        missing=parts.missing,
         pools=parts.pools(),
     )
 

@@ -113,6 +113,7 @@ def as_data(told: Forecast) -> dict[str, Any]:
             "sources": {str(origin): count for origin, count in coverage.by_source.items() if count},
         },
         "disruptionBudgets": told.budgets,
+        "missing": list(told.missing),
     }
 
 

@@ -135,6 +135,10 @@ class Words:
     def sources(self) -> list[str]:
         """What the figures rest on."""
         told = [str(self.told.coverage)]
+        if self.told.missing:
+            told.insert(
+                0, f"The file seems to lack pods, so the savings are too high: {self.told.missing[0]}."
+            )
         if not self.told.budgets:
             told.append("No PodDisruptionBudget was seen. If the cluster has some, dump them too: " + DUMP)
         return told
