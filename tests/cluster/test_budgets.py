@@ -6,9 +6,10 @@ import pytest
 
 from tests.builders import node, offer_of, pod
 from tradewind.cluster import bonds
-from tradewind.cluster.budgets import read_budget
+from tradewind.cluster.budgets import Budget, CoveringBudgets, read_budget
 from tradewind.cluster.cache import Cache
 from tradewind.cluster.files import load
+from tradewind.cluster.selectors import parse_selector
 from tradewind.errors import UnreadableObjectError
 
 
@@ -148,3 +149,21 @@ def test_a_cluster_file_may_have_budgets(listed: bool, tmp_path: Path) -> None:
     cache = Cache(offer_of)
     load(file, cache)
     assert [str(each) for each in cache.budgets()] == ["default/web"]
+
+
+def test_the_budgets_of_a_pod_are_those_that_cover_it() -> None:
+    selectors = ["app=web", "app in (web, db)", "tier=front,app=web", "tier", "app!=web", "app=db"]
+    budgets = [
+        Budget(namespace, text, parse_selector(text), 1)
+        for text in selectors
+        for namespace in ("default", "other")
+    ]
+    budgets += [Budget("default", "all", ()), Budget("default", "none", None)]
+    covering = CoveringBudgets(budgets)
+    for labels in ({"app": "web"}, {"app": "web", "tier": "front"}, {"tier": "x"}, {}, {"app": "db"}):
+        wanted = pod("p")
+        for key, value in labels.items():
+            wanted = wanted.label(key, value)
+        found = {budget.name for budget in covering.of(wanted.build())}
+        assert found == {each.name for each in budgets if each.covers(wanted.build())}
+        assert len(found) == len(covering.of(wanted.build()))

@@ -1,6 +1,7 @@
 """PodDisruptionBudgets: how many pods may be evicted."""
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable
 
 import msgspec
@@ -42,6 +43,27 @@ class Budget(msgspec.Struct, frozen=True, gc=False):
         else:
             wanted = covered if self.min_available is None else _of(self.min_available, covered)
         return max(healthy - wanted, 0)
+
+
+class CoveringBudgets:
+    """Which budgets cover a pod, without a look at each of thousands."""
+
+    def __init__(self, budgets: Iterable[Budget]) -> None:
+        self._of_label: defaultdict[tuple[str, str, str], list[Budget]] = defaultdict(list)
+        self._others: defaultdict[str, list[Budget]] = defaultdict(list)  # that ask for no one label
+        for budget in budgets:
+            exact = next((each for each in budget.selector or () if each.operator == "In"), None)
+            if exact is None:
+                self._others[budget.namespace].append(budget)
+                continue
+            for value in exact.values or ():
+                self._of_label[budget.namespace, exact.key, value].append(budget)
+
+    def of(self, pod: Pod) -> list[Budget]:
+        found = list(self._others.get(pod.namespace, ()))
+        for key, value in pod.labels.items():
+            found += self._of_label.get((pod.namespace, key, value), ())
+        return [each for each in found if each.covers(pod)]
 
 
 def read_budget(data: bytes | msgspec.Raw) -> Budget:

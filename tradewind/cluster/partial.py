@@ -1,8 +1,9 @@
 """Whether a file holds the whole cluster: with some pods missing, nodes look empty that are not."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from tradewind.cluster.budgets import Budget
+from tradewind.cluster.budgets import Budget, CoveringBudgets
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Snapshot
 
@@ -22,12 +23,11 @@ def missing(snapshot: Snapshot, pods: Sequence[Pod], budgets: Iterable[Budget]) 
         found.append(f"all its pods are of namespace {next(iter(namespaces))}")
     elif _SYSTEM in snapshot.nodes.cluster.namespaces and _SYSTEM not in namespaces:
         found.append(f"it has no pod of {_SYSTEM}")
-    running = [pod for pod in pods if not pod.finished]
+    budgets = list(budgets)
+    covering = CoveringBudgets(budgets)
+    covered = Counter(str(budget) for pod in pods if not pod.finished for budget in covering.of(pod))
     for budget in budgets:
-        covered = sum(map(budget.covers, running))
-        if budget.healthy > covered:
-            found.append(
-                f"PodDisruptionBudget {budget} counts {budget.healthy:,} healthy pods, and it has {covered:,}"
-            )
-            break
+        if budget.healthy > covered[str(budget)]:
+            counts = f"{budget.healthy:,} healthy pods, and it has {covered[str(budget)]:,}"
+            return [*found, f"PodDisruptionBudget {budget} counts {counts}"]
     return found

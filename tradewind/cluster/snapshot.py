@@ -195,13 +195,15 @@ class Nodes(Memoised):
         pods = list(pods)
         row_of, resource_rows = self.cluster.table.row_of, self.resource_rows
         columns = self.columns
-        free = {row: amounts.copy() for row, amounts in columns.changed.items()}
+        free = dict(columns.changed)
+        own: set[int] = set()  # rows of which this has a copy; the others are shared with those before
         for pod in pods:
             node_row = row_of.get(pod.node_name)
             if node_row is None:
                 continue
-            if node_row not in free:
-                free[node_row] = columns.free[:, node_row].copy()
+            if node_row not in own:
+                own.add(node_row)
+                free[node_row] = free.get(node_row, columns.free[:, node_row]).copy()
             for resource, amount in pod.counted.items():
                 row = resource_rows.get(resource)
                 if row is not None:

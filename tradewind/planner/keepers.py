@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from scoring.topology import matching
 from tradewind.cluster import bonds, hints
-from tradewind.cluster.budgets import Budget
+from tradewind.cluster.budgets import Budget, CoveringBudgets
 from tradewind.cluster.in_use import belongs_to_node
 from tradewind.cluster.karpenter import NODE_POOL_LABEL
 from tradewind.cluster.objects import DEFAULT_SCHEDULER, Node, Pod
@@ -103,8 +103,8 @@ class Keepers:
         self._limits = limits
         placed = [pod for pod in pods if pod.node_name and not (pod.finished or pod.deleting)]
         self._ready = Counter(pod.workload for pod in placed if pod.ready)
-        self._closed = [budget for budget in budgets if budget.evictions(placed) < 1]
-        self._budgets = budgets
+        self._closed = {str(budget) for budget in budgets if budget.evictions(placed) < 1}
+        self._budgets = CoveringBudgets(budgets)
         self._followed = _followed(snapshot, placed)
         nodes = snapshot.nodes.cluster.table.nodes
         self._of_karpenter = frozenset(node.name for node in nodes if NODE_POOL_LABEL in node.labels)
@@ -123,9 +123,8 @@ class Keepers:
     def _reasons(self, pod: Pod) -> Iterator[Keeper]:
         found = self._by_bonds(pod)
         # The Eviction API refuses pods of more than one budget.
-        if any(budget.covers(pod) for budget in self._closed) or (
-            sum(budget.covers(pod) for budget in self._budgets) > 1
-        ):
+        covering = self._budgets.of(pod)
+        if len(covering) > 1 or any(str(budget) in self._closed for budget in covering):
             found.append(Keeper.BUDGET)
         if pod.owner is None:
             found.append(Keeper.BARE)
