@@ -58,9 +58,8 @@ def run(options: argparse.Namespace) -> None:
         for pod in pods:
             hints.read(pod)  # a running planner goes on without such a pod; a file can be put right
         waiting = sum(pod.waiting for pod in pods)
-        with progress(
-            f"Planning {counted(waiting, 'pod')} on {counted(len(snapshot.nodes), 'node')}", options.seconds
-        ):
+        what = f"{counted(waiting, 'pod')} on {counted(len(snapshot.nodes), 'node')}"
+        with progress(f"Planning {what}, up to {options.seconds:g} s"):
             report = _planned(parts, snapshot, pods, worker, options.seconds)
     except TradewindError as error:
         raise TradewindError(f"{options.cluster}: {error}") from error

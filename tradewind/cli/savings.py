@@ -16,7 +16,7 @@ from tradewind.cli.partial import add_partial, refuse_partial
 from tradewind.cli.progress import progress
 from tradewind.cluster.files import DUMP
 from tradewind.errors import TradewindError
-from tradewind.explain.words import counted
+from tradewind.explain.words import counted, dollars
 from tradewind.kube.client import Client
 from tradewind.planner.keepers import CAUTIONS, Keeper
 from tradewind.planner.worker import Worker
@@ -70,7 +70,7 @@ def add_question(
         type=positive_seconds,
         default=_SECONDS,
         metavar="N",
-        help="time limit of the plan for waiting pods, and of each lower bound (default: %(default)g)",
+        help="time limit of each plan for waiting pods (default: %(default)g)",
     )
 
 
@@ -98,8 +98,8 @@ def answer(options: argparse.Namespace) -> Answer:
     what = f"{counted(len(question.pods), 'pod')} on {counted(len(question.snapshot.nodes), 'node')}"
     worker = Worker()
     try:
-        with progress(f"Looking at {what}", 3 * options.seconds):
-            told = forecast(question, worker, options.seconds)
+        with progress(f"Looking at {what}, {_bill(question)}") as stage:
+            told = forecast(question, worker, options.seconds, stage)
     except TradewindError as error:
         raise TradewindError(f"{options.cluster}: {error}") from error
     finally:
@@ -131,6 +131,12 @@ def _show_shadow(options: argparse.Namespace) -> None:
             "configuration begins it; --namespace names another"
         )
     print(_SHADOW_SHOWN[options.output](account))
+
+
+def _bill(question: Question) -> str:
+    """What is known at once."""
+    hourly = question.bill.total.hourly
+    return "without prices" if hourly is None else dollars(hourly, 4)
 
 
 def _warn(told: Forecast) -> None:

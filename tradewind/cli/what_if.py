@@ -83,7 +83,7 @@ def run(options: argparse.Namespace) -> None:
     worker = Worker()
     what = f"{counted(len(then.pods), 'pod')} on {counted(len(then.snapshot.nodes), 'node')}"
     try:
-        with progress(f"Planning {what}, as it is and changed", 2 * options.seconds):
+        with progress(f"Planning {what}, as it is and changed, up to {2 * options.seconds:g} s"):
             told = difference(now, then, worker, options.seconds, anew=bool(options.config))
     finally:
         worker.close()

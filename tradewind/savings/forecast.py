@@ -5,7 +5,8 @@ add up to what is paid now, and no saving is larger than the bill.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -29,7 +30,9 @@ NO_ROOM = "whose pods find no cheaper place elsewhere"
 NEEDED = "that waiting pods need"
 _EVERY_KEEPER = frozenset(Keeper)
 # Pods up to which it is also computed what each caution costs: a look at the whole cluster for each.
-_MAX_PODS_LIFTED = 20_000
+_MAX_PODS_LIFTED = 10_000
+# The programme ends by itself, in seconds at 2,000 nodes: a limit that is reached would make answers differ.
+_BOUND_SECONDS = 60.0
 
 
 class Remains(NamedTuple):
@@ -128,10 +131,18 @@ class Question:
     pools: Sequence[PoolTemplate] = ()
 
 
-def forecast(question: Question, worker: Worker, seconds: float) -> Forecast:
-    """`seconds` are for each plan of waiting pods, and as many again for each of the bounds."""
+def forecast(
+    question: Question, worker: Worker, seconds: float, stage: Callable[[str], None] = lambda _: None
+) -> Forecast:
+    """`seconds` are for each plan of waiting pods. `stage` gets what is being done."""
+    stage("planning waiting pods")
     planned = _Planned(question, worker, seconds)
+    stage("looking for nodes that can be emptied")
     settled = planned.settled(question.limits, worker, seconds)
+    stage("looking for what keeps the other nodes, and for the lower bound")
+    with ThreadPoolExecutor(1) as beside:  # the bounds are found by the solvers' process
+        bounds = beside.submit(_bounds, question, planned, worker)
+        remains = _remains(question, planned, settled)
     bill = question.bill
     table = question.snapshot.nodes.cluster.table
     cordoned = [each for each in settled.sets if table.unschedulable[table.row_of[each.node]]]
@@ -152,8 +163,8 @@ def forecast(question: Question, worker: Worker, seconds: float) -> Forecast:
         saved=bill.of(each.node for each in sets),
         idle=bill.of(idle),
         idle_nodes=idle,
-        remains=_remains(question, planned, settled),
-        bounds=_bounds(question, planned, worker, seconds),
+        remains=remains,
+        bounds=bounds.result(),
         placed=settled.placed,
         unplaced=settled.unplaced,
         growth=settled.growth,
@@ -243,7 +254,15 @@ class _Planned:
             moved = {pod.uid for pod in pods if pod.node_name != at[pod.uid]}
             snapshot = snapshot.without(pod for pod in before if pod.uid in moved)
             snapshot = snapshot.with_pods([pod for pod in pods if pod.uid in moved])
-            again = plan(snapshot, pods, question.policy_of, worker, seconds, pools=question.pools)
+            again = plan(
+                snapshot,
+                pods,
+                question.policy_of,
+                worker,
+                seconds,
+                pools=question.pools,
+                skip_solver_if_complete=not question.pools,
+            )
             node_of = {each.uid: each.node for each in again.plan.placements}
             placed |= {each.pod: each.node for each in again.plan.placements}
             saved = {each.node for each in found.sets}.union(found.empty)
@@ -318,10 +337,10 @@ def _lifted(question: Question, planned: _Planned, keeper: Keeper, saved: Money)
     return Money(max(more.nodes - saved.nodes, 0), hourly, max(more.estimated - saved.estimated, 0.0))
 
 
-def _bounds(question: Question, planned: _Planned, worker: Worker, seconds: float) -> Bounds:
+def _bounds(question: Question, planned: _Planned, worker: Worker) -> Bounds:
     total = question.bill.total
     if total.unpriced and total.hourly is not None:
         return Bounds()  # a node without a price would have to cost something in it
     anything = Limits(_EVERY_KEEPER, frozenset(pod.scheduler_name for pod in question.pods))
     asked = (planned.movable(limits) for limits in (question.limits, anything))
-    return Bounds(*(worker.lower_bound(*each, seconds) for each in asked))
+    return Bounds(*(worker.lower_bound(*each, _BOUND_SECONDS) for each in asked))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from tradewind.cluster.files import DUMP
 from tradewind.explain.words import counted, decimals_of
+from tradewind.planner.keepers import CAUTIONS
 from tradewind.savings.bill import Money
 from tradewind.savings.forecast import Forecast, Remains
 
@@ -100,6 +101,8 @@ class Words:
         lifted = each.lifted
         if lifted is not None and lifted.nodes and (lifted.hourly is None or lifted.hourly > _ROUNDING):
             text += f"; with --move {each.by} {self.money(lifted)} more could be saved"
+        elif lifted is None and each.by in CAUTIONS:
+            text += f"; --move {each.by} says how much more could be saved"
         return text
 
     def waiting(self) -> str:
