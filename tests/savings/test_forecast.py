@@ -273,3 +273,44 @@ def test_a_file_that_lacks_pods_is_refused_unless_wanted(
 def test_a_whole_file_is_not_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     objects: Objects = [node("a").price(1), web("x", "a"), ELSEWHERE]
     assert forecast(tmp_path, capsys, objects, others=[_SYSTEM, _budget(1)])["missing"] == []
+
+
+def _others(told: dict[str, Any]) -> dict[str, tuple[int, float, int]]:
+    """Nodes and dollars that others leave, and what they replace."""
+    return {
+        each["name"].split()[0].partition("'")[0]: (each["nodes"], each["hourlyCost"], each["replaced"])
+        for each in told["others"]
+    }
+
+
+def test_what_the_autoscaler_would_empty_too_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The only pod of a workload keeps its node for us, not for either autoscaler."""
+    alone = web("x", "dear").owner("StatefulSet", "db", "db")
+    busy = web("y", "busy", "3").annotation("karpenter.sh/do-not-disrupt", "true")
+    plain = [node("dear").price(3), node("cheap").price(1), node("busy").price(2)]
+    told = forecast(tmp_path, capsys, [*plain, alone, busy, STAYING])
+    assert told["saved"]["nodes"] == 0
+    assert _others(told)["cluster-autoscaler"] == (2, 3, 0)
+    owned = [each.label("karpenter.sh/nodepool", "x") for each in plain]
+    assert _others(forecast(tmp_path, capsys, [*owned, alone, busy, STAYING]))["Karpenter"] == (2, 3, 0)
+
+
+def test_karpenter_would_replace_a_node_by_a_cheaper_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = tmp_path / "tradewind.yaml"
+    config.write_text(_POOL.replace("price: 5", "price: 0.5").replace("cpu: 16", "cpu: 2"))
+    one = node("dear").price(3).label("karpenter.sh/nodepool", "x")
+    told = forecast(tmp_path, capsys, [one, web("x", "dear")], "--config", str(config))
+    assert _others(told)["Karpenter"] == (1, 0.5, 1)
+
+
+def test_both_schedulers_place_all_pods_anew(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A bare pod stays on the dear node, which both fill rather than open another."""
+    bare = pod("bare").requests(cpu="1").on("dear")
+    nodes = [node("dear").price(3), node("cheap").price(1)]
+    told = forecast(tmp_path, capsys, [*nodes, bare, web("x", "cheap"), web("y", "cheap")])
+    assert _others(told)["kube-scheduler"] == (1, 3, 0)
+    assert _others(told)["Tradewind,"] == (1, 3, 0)

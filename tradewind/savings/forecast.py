@@ -25,6 +25,7 @@ from tradewind.planner.planner import plan
 from tradewind.planner.settings import PoolTemplate
 from tradewind.planner.worker import Worker
 from tradewind.savings.bill import Bill, Money
+from tradewind.savings.peers import Peer, World, autoscaler, placed_anew
 
 NO_ROOM = "whose pods find no cheaper place elsewhere"
 NEEDED = "that waiting pods need"
@@ -94,6 +95,7 @@ class Forecast:
     saved: Money  # by moving pods
     idle: Money  # nodes that go without us: an autoscaler removes empty ones, and who cordons one drains it
     idle_nodes: Sequence[str]
+    peers: Sequence[Peer]  # the tools that the cluster has, for comparison
     remains: Sequence[Remains]  # the dearest first
     bounds: Bounds
     placed: Mapping[str, str]  # waiting pods that get a place, and where
@@ -143,7 +145,9 @@ def forecast(
     with ThreadPoolExecutor(1) as beside:  # the bounds are found by the solvers' process
         bounds = beside.submit(_bounds, question, planned, worker)
         remains = _remains(question, planned, settled)
+    stage("comparing with the autoscaler and kube-scheduler alone")
     bill = question.bill
+    peers = (autoscaler(planned.world, bill, question.pools), *placed_anew(planned.world, bill))
     table = question.snapshot.nodes.cluster.table
     cordoned = [each for each in settled.sets if table.unschedulable[table.row_of[each.node]]]
     sets = [each for each in settled.sets if each not in cordoned]
@@ -163,6 +167,7 @@ def forecast(
         saved=bill.of(each.node for each in sets),
         idle=bill.of(idle),
         idle_nodes=idle,
+        peers=peers,
         remains=remains,
         bounds=bounds.result(),
         placed=settled.placed,
@@ -284,6 +289,10 @@ class _Planned:
             pods=pods,
             trouble=trouble,
         )
+
+    @property
+    def world(self) -> World:
+        return World(*self._asked)
 
     def movable(self, limits: Limits) -> Movable:
         return movable(*self._asked, limits=limits, unbound=self._unbound)

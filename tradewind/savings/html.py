@@ -136,7 +136,9 @@ def _bill(told: Forecast, words: Words) -> str:
     facts = "".join(
         f"<p>{escape(line)}</p>" for line in (words.bounds(), words.waiting(), words.risk()) if line
     )
-    return f"<section><h2>What stays, and why</h2>{_bar(told)}{facts}{table}</section>"
+    others = "".join(f"<li>{escape(words.peer(each))}</li>" for each in told.peers)
+    others = f"<p>What others would leave (simulated):</p><ul>{others}</ul>" if told.now.nodes else ""
+    return f"<section><h2>What stays, and why</h2>{_bar(told)}{facts}{others}{table}</section>"
 
 
 def _bar(told: Forecast) -> str:

@@ -30,11 +30,16 @@ def text(told: Forecast) -> str:
         paragraphs.append([bounds])
     if told.remains:
         paragraphs.append(["WHAT KEEPS THE REST", *(words.remains(each) for each in told.remains)])
+    paragraphs.append(
+        ["WHAT OTHERS WOULD LEAVE (simulated)", *(words.peer(each) for each in told.peers)]
+        if told.now.nodes
+        else []
+    )
     workloads = division(told, _TOP)
     if workloads is not None and told.now.nodes:
         paragraphs.append([*lines([*_columns(words, workloads)])])
     paragraphs.append([*filter(None, [words.waiting(), words.risk()]), *words.sources()])
-    return "\n\n".join("\n".join(each) for each in paragraphs)
+    return "\n\n".join("\n".join(each) for each in paragraphs if each)
 
 
 def markdown(told: Forecast) -> str:
@@ -53,6 +58,11 @@ def markdown(told: Forecast) -> str:
         ["What keeps the rest:", "", *(f"- {_escape(words.remains(each))}" for each in told.remains)]
         if told.remains
         else [],
+        [
+            "What others would leave (simulated):",
+            "",
+            *(f"- {_escape(words.peer(each))}" for each in told.peers),
+        ],
         _workload_table(words),
         [*filter(None, [words.waiting(), words.risk()]), *map(_escape, words.sources())],
     ]
@@ -91,6 +101,9 @@ def as_data(told: Forecast) -> dict[str, Any]:
             "everyPodMoved": _rounded(told.bounds.all_moved),
             "unit": "nodes" if told.now.hourly is None else "dollars an hour",
         },
+        "others": [
+            {"name": each.name, **_data(each.after), "replaced": each.replaced} for each in told.peers
+        ],
         "workloads": _workload_data(told),
         "placements": dict(told.placed),
         "unplaced": dict(told.unplaced),

@@ -9,6 +9,7 @@ from tradewind.explain.words import counted, decimals_of
 from tradewind.planner.keepers import CAUTIONS
 from tradewind.savings.bill import Money
 from tradewind.savings.forecast import Forecast, Remains
+from tradewind.savings.peers import Peer
 
 _ROUNDING = 1e-6
 _MAX_NAMED = 3
@@ -104,6 +105,13 @@ class Words:
         elif lifted is None and each.by in CAUTIONS:
             text += f"; --move {each.by} says how much more could be saved"
         return text
+
+    def peer(self, peer: Peer) -> str:
+        """What one of the tools that the cluster has would leave."""
+        more = f", {peer.replaced:,} of them replaced by cheaper ones" if peer.replaced else ""
+        count = counted(peer.after.nodes, "node")
+        amount = "" if peer.after.hourly is None else f", {self.money(peer.after)}"
+        return f"{peer.name}: {count}{more}{amount}"
 
     def waiting(self) -> str:
         told = self.told
