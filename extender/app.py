@@ -24,7 +24,7 @@ from tradewind.version import VERSION
 _NOT_ASKED = (
     "kube-scheduler did not ask this Tradewind about pod {pod}, or so long ago that it is forgotten; "
     "where there are several replicas, another one may know, and 'tradewind explain {pod} --cluster FILE' "
-    "says where it would go by the output of 'kubectl get nodes,pods,namespaces -A -o json'"
+    "says where it would go by the output of 'kubectl get nodes,pods,namespaces,pv,pvc,pdb -A -o json'"
 )
 
 

@@ -10,6 +10,9 @@ import pytest
 from tests.builders import ELSEWHERE, NodeBuilder, PodBuilder, node, pod
 from tradewind.cli.main import main
 from tradewind.config.document import DEFAULT
+from tradewind.page.pending import pending
+from tradewind.runtime.assembly import Assembly
+from tradewind.runtime.source import from_file
 
 ZONE = "topology.kubernetes.io/zone"
 
@@ -116,6 +119,14 @@ def test_a_place_on_a_new_node_is_a_place_in_every_view(
     main(["plan", *arguments])
     planned = json.loads(capsys.readouterr().out)
     assert (planned["pools"], planned["unplaced"]) == (told["pools"], told["unplaced"])
+    main(["explain", "default/large", *arguments[:-2]])
+    assert "It fits on a new node of pool large" in capsys.readouterr().out
+    parts = Assembly(from_file(tmp_path / "cluster.json"), config)
+    with parts.started():
+        waits = pending(*parts.cache.state(), parts.settings.policy_of, frozenset(), parts.pools())
+    helped = {str(each.pod): each.helped_by for each in waits}
+    assert "a new node of pool large" in helped["default/large"]
+    assert "pool" not in helped["default/small"]
     main(["savings", *arguments[:-2]])
     said = capsys.readouterr().out
     assert "2 of 2 waiting pods would have a place." in said

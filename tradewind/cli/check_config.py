@@ -22,7 +22,7 @@ def add(command: argparse.ArgumentParser) -> None:
         "--cluster",
         type=input_file,
         metavar="FILE",
-        help="also say how many nodes have a price, in the output of 'kubectl get nodes,pods -A -o json'",
+        help="also say how many nodes have a price, in what 'kubectl get nodes,pods -A -o json' wrote",
     )
     command.set_defaults(run=run)
 

@@ -14,6 +14,7 @@ from tradewind.errors import TradewindError
 from tradewind.explain import report
 from tradewind.explain.evaluation import evaluate
 from tradewind.explain.explanation import Explanation
+from tradewind.explain.new_nodes import with_pool
 from tradewind.explain.origins import with_origins
 from tradewind.kube.access import bearer_token, home_kubeconfig
 from tradewind.runtime import identity
@@ -90,7 +91,11 @@ def explain_in_file(
 ) -> Explanation:
     parts = Assembly(from_file(cluster_file), config_file)
     with parts.started():
-        told = evaluate(parts.cache, parts.settings.policy_of, named, node_names)
+        policy_of, pools = parts.settings.policy_of, parts.pools()
+        pods = {str(pod): pod for pod in parts.cache.all_pods()}
+        told = evaluate(parts.cache, policy_of, named, node_names)
+        if not node_names:
+            told = with_pool(told, parts.cache.snapshot(), pods[named], policy_of, pools)
     told = with_origins(told, parts.market.origins)
     coverage = parts.market.price_coverage()
     if coverage.priced == coverage.nodes:

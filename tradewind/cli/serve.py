@@ -47,7 +47,7 @@ def add(command: argparse.ArgumentParser) -> None:
         "--cluster",
         type=input_file,
         metavar="FILE",
-        help="serve the output of 'kubectl get nodes,pods -A -o json', - for standard input",
+        help="serve the output of 'kubectl get nodes,pods,namespaces,pv,pvc,pdb -A -o json', - for stdin",
     )
     argument(
         "--kubeconfig",

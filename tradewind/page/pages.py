@@ -9,6 +9,7 @@ from markupsafe import Markup
 from tradewind.errors import TradewindError
 from tradewind.explain.evaluation import evaluate_in
 from tradewind.explain.explanation import Explanation
+from tradewind.explain.new_nodes import with_pool
 from tradewind.explain.origins import with_origins
 from tradewind.page.batches import batches_view
 from tradewind.page.calculations import Answer, Calculations
@@ -92,7 +93,7 @@ class Page:
         parts = self._parts
         snapshot, pods = parts.cache.state()
         schedulers = frozenset(parts.settings.planner.schedulers)
-        found = pending(snapshot, pods, parts.settings.policy_of, schedulers)
+        found = pending(snapshot, pods, parts.settings.policy_of, schedulers, parts.pools())
         return self._render("pending.html", seconds=LIST_SECONDS, waiting=found, most=MOST_SHOWN)
 
     def plan(self) -> str:
@@ -154,6 +155,7 @@ class Page:
             if pod is None:
                 return None
             told = with_origins(evaluate_in(snapshot, pod, parts.settings.policy_of), parts.market.origins)
+            told = with_pool(told, snapshot, pod, parts.settings.policy_of, parts.pools())
         return told
 
     def _render(self, template: str, *, seconds: int, **shown: Any) -> str:

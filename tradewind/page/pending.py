@@ -3,7 +3,7 @@
 import re
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from tradewind.cluster.objects import Pod
@@ -12,6 +12,7 @@ from tradewind.explain.words import joined
 from tradewind.planner import gate, plan_annotation
 from tradewind.planner.batch import PolicyOf
 from tradewind.planner.planner import plan
+from tradewind.planner.settings import PoolTemplate
 
 # Up to which it is worked out what blocks each: that looks at all of them together.
 MOST_LOOKED_AT = 2000
@@ -56,17 +57,32 @@ def waiting_seconds(pod: Pod, now: float) -> float | None:
 
 
 def pending(
-    snapshot: Snapshot, pods: Sequence[Pod], policy_of: PolicyOf, schedulers: frozenset[str]
+    snapshot: Snapshot,
+    pods: Sequence[Pod],
+    policy_of: PolicyOf,
+    schedulers: frozenset[str],
+    pools: Sequence[PoolTemplate] = (),
 ) -> list[Waiting]:
-    """Who waits longest first; `schedulers` are those that ask Tradewind."""
+    """Who waits longest first; `schedulers` are those that ask Tradewind, `pools` those that may grow."""
     now = time.time()
     waiting = [pod for pod in pods if pod.waiting]
     blocked: Mapping[str, str] = {}
+    grown: Mapping[str, str] = {}
     if 0 < len(waiting) <= MOST_LOOKED_AT:
-        blocked = plan(snapshot, pods, policy_of, None, 0.0).plan.unplaced
+        found = plan(snapshot, pods, policy_of, None, 0.0, pools=pools)
+        blocked, grown = found.plan.unplaced, found.pools
     looked = len(waiting) <= MOST_LOOKED_AT
-    found = [_waiting(pod, now, blocked, schedulers, looked=looked) for pod in waiting]
-    return sorted(found, key=lambda each: (-(each.seconds or 0.0), str(each.pod)))
+    told = [
+        _with_pool(_waiting(pod, now, blocked, schedulers, looked=looked), grown.get(str(pod), ""))
+        for pod in waiting
+    ]
+    return sorted(told, key=lambda each: (-(each.seconds or 0.0), str(each.pod)))
+
+
+def _with_pool(waiting: Waiting, pool: str) -> Waiting:
+    if not pool:
+        return waiting
+    return replace(waiting, helped_by=f"a new node of pool {pool}, which the autoscaler adds")
 
 
 def _waiting(
