@@ -13,7 +13,7 @@ from fastapi.testclient import TestClient
 
 from tests.builders import NodeBuilder, PodBuilder, node, pod
 from tradewind.explain.decisions import Decisions
-from tradewind.page import calculations
+from tradewind.page import calculations, pages
 from tradewind.page.app import add_page
 from tradewind.page.decided import OwnDecisions
 from tradewind.page.rendering import POLICY
@@ -62,6 +62,12 @@ class Page(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         self.text += data
+
+
+@pytest.fixture(autouse=True)
+def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine is no reason to show the bill alone."""
+    monkeypatch.setattr(pages, "PATIENCE_SECONDS", 120.0)
 
 
 @pytest.fixture
@@ -211,6 +217,16 @@ def test_what_if_names_the_place_of_an_error_and_keeps_what_was_written(
     page = looked_at(example, f"/what-if?{query}", 400)
     assert said in page.text
     assert '<details class="configuration" open>' in example.get(f"/what-if?{query}").text
+
+
+def test_savings_that_take_long_show_the_bill_at_once(show: Show, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pages, "PATIENCE_SECONDS", 0.0)
+    with show([node("n").price(1.5), node("m").price(2)]) as served:
+        first = looked_at(served, "/savings").text
+        assert "$3.50/h" in first
+        assert "Looking for nodes that can be emptied." in first
+        monkeypatch.setattr(pages, "PATIENCE_SECONDS", 120.0)
+        assert "What stays, and why" in looked_at(served, "/savings").text
 
 
 def test_whoever_comes_when_many_wait_is_told_so(show: Show, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,7 @@
 """What each address of the page shows."""
 
+import asyncio
+import time
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
@@ -40,7 +42,16 @@ PRESETS = ("cost", "balanced", "availability")
 MAP_SECONDS = 10
 LIST_SECONDS = 5
 DECISIONS_SECONDS = 3
+PATIENCE_SECONDS = 2.0  # after which the page shows the bill alone, and comes back for the rest
 _MOST_LISTED = 300  # nodes that are in a table too
+
+
+class _Running:
+    """A forecast that somebody waits for."""
+
+    def __init__(self, task: "asyncio.Task[Answer[Rendered]]") -> None:
+        self.task = task
+        self.since = time.monotonic()
 
 
 class Page:
@@ -52,6 +63,7 @@ class Page:
         self._shadow = shadow
         self._calculations = Calculations(parts)
         self._what_if = WhatIf(parts, self._calculations)
+        self._running: _Running | None = None
 
     def nodes(self, by: str, only: str) -> str:
         by = by if by in GROUPINGS else "zone"
@@ -111,8 +123,14 @@ class Page:
 
     async def savings(self) -> tuple[str, int]:
         shadow = shadow_view(self._shadow.account if self._shadow else None)
+        if self._running is None or self._running.task.done():
+            self._running = _Running(asyncio.create_task(self._forecast()))
+        found = self._running
+        await asyncio.wait({found.task}, timeout=PATIENCE_SECONDS)
+        if not found.task.done():
+            return self._soon(found), 200
         try:
-            made, told = await self._forecast()
+            made, told = await found.task
         except TradewindError as error:
             return self._no_savings(error, shadow), 503
         content = Markup(told.content)  # noqa: S704  escaped there
@@ -126,6 +144,17 @@ class Page:
             shadow=shadow,
         )
         return shown, 200
+
+    def _soon(self, running: "_Running") -> str:
+        snapshot, pods = self._parts.cache.state()
+        return self._render(
+            "savings_soon.html",
+            at="savings",
+            seconds=0,
+            bill=Bill(snapshot, self._parts.market.origins).total,
+            pods=len(pods),
+            running=round(time.monotonic() - running.since),
+        )
 
     async def savings_file(self) -> tuple[str, int]:
         try:
@@ -158,11 +187,11 @@ class Page:
             told = with_pool(told, snapshot, pod, parts.settings.policy_of, parts.pools())
         return told
 
-    def _render(self, template: str, *, seconds: int, **shown: Any) -> str:
+    def _render(self, template: str, *, seconds: int, at: str = "", **shown: Any) -> str:
         parts = self._parts
         return render(
             template,
-            at=template.removesuffix(".html"),
+            at=at or template.removesuffix(".html"),
             seconds=0 if parts.from_file and template != "decisions.html" else seconds,
             cluster=parts.name,
             from_file=parts.from_file,
