@@ -18,6 +18,7 @@ from tests.builders import NodeBuilder, PodBuilder, node, pod
 from tests.cli.test_serve import serving
 from tradewind.cli.main import main
 from tradewind.runtime.source import EXAMPLES
+from tradewind.savings.maps import short_names
 from tradewind.savings.treemap import treemap
 
 _HOSTILE = "\"'><script>alert(1)</script><img src=x onerror=alert(1)>&lt;"
@@ -123,6 +124,21 @@ def test_odd_clusters_have_a_page(
     objects: list[NodeBuilder | PodBuilder], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert tree(shown(tmp_path, objects, capsys)).tag == "html"
+
+
+@pytest.mark.parametrize(
+    ("names", "shown"),
+    [
+        (["ip-10-0-0-7.ec2.internal", "ip-10-0-1-12.ec2.internal"], ["0-7", "1-12"]),
+        (["gke-main-pool-a1b2", "gke-main-pool-c3d4"], ["a1b2", "c3d4"]),
+        (["spot-a1", "durable-a1"], ["spot", "durable"]),
+        (["web1", "web2"], ["web1", "web2"]),
+        (["a", "a-b"], ["a", "a-b"]),
+        (["alone"], ["alone"]),
+    ],
+)
+def test_names_are_shown_without_what_all_have_in_common(names: list[str], shown: list[str]) -> None:
+    assert [short_names(names)[name] for name in names] == shown
 
 
 @given(st.lists(st.floats(0.001, 1000), min_size=1, max_size=60), st.floats(10, 500), st.floats(10, 500))

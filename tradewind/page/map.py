@@ -15,7 +15,7 @@ from tradewind.explain.words import counted
 from tradewind.market.pools import pool_of
 from tradewind.savings.bill import Bill, Money
 from tradewind.savings.html import key
-from tradewind.savings.maps import Tile, areas_of, svg
+from tradewind.savings.maps import Tile, areas_of, short_names, svg
 from tradewind.savings.treemap import Rectangle, treemap
 
 WIDTH, HEIGHT = 1120.0, 600.0
@@ -80,7 +80,7 @@ def node_map(
     areas = areas_of({name: each.price for name, each in bill.prices.items()})
     guide = nodes.cluster.guide
     drained = frozenset(guide.with_role(Role.DRAIN)) if guide else frozenset()
-    drawn = _Drawn(nodes, bill, areas, filled(nodes), coming, drained)
+    drawn = _Drawn(nodes, bill, areas, filled(nodes), coming, drained, short_names(table.names))
     sizes = {name: sum(areas[table.names[row]] for row in rows) for name, rows in of.items()}
     ordered = sorted(of, key=lambda name: (-sizes[name], name))
     places = treemap([sizes[name] for name in ordered], WIDTH, HEIGHT)
@@ -111,6 +111,7 @@ class _Drawn:
     shares: Floats
     coming: Mapping[str, int]
     drained: Collection[str]  # the standing plan can do without them
+    labels: Mapping[str, str]  # names without what all have in common
 
     def group(self, name: str, rows: Sequence[int], at: Rectangle) -> Group:
         names = self.nodes.cluster.table.names
@@ -134,10 +135,12 @@ class _Drawn:
         price = self.bill.prices[name]
         return Tile(
             name=name,
+            label=self.labels[name],
             at=at,
             price=price.price,
             guessed=self.bill.priced and (price.estimated or price.price != price.price),
             risk=float(self.nodes.interruption_rate[row]),
+            risk_known=price.rate_known or bool(self.nodes.durable[row]),
             durable=bool(self.nodes.durable[row]),
             before=share,
             after=share,

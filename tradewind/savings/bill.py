@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from tradewind.cluster.snapshot import Snapshot
-from tradewind.market.quotes import Origin, Origins
+from tradewind.market.quotes import GUESSED, Origin, Origins
 
 HOURS_A_MONTH = 730
 
@@ -26,6 +26,7 @@ class Money(NamedTuple):
 class NodePrice(NamedTuple):
     price: float  # dollars an hour, NaN where unknown
     origin: Origin
+    rate_known: bool = True  # whether a source gives the interruption rate
 
     @property
     def estimated(self) -> bool:
@@ -37,7 +38,7 @@ class Bill:
 
     def __init__(self, snapshot: Snapshot, origins_of: Callable[[str], Origins]) -> None:
         prices = zip(snapshot.nodes.names, snapshot.nodes.price.tolist(), strict=True)
-        self.prices = {name: NodePrice(price, origins_of(name).price) for name, price in prices}
+        self.prices = {name: _node_price(price, origins_of(name)) for name, price in prices}
         self.priced = any(not math.isnan(each.price) for each in self.prices.values())
         self.total = self.of(self.prices)
 
@@ -52,3 +53,7 @@ class Bill:
             estimated=math.fsum(each.price for each in known if each.estimated),
             unpriced=len(found) - len(known),
         )
+
+
+def _node_price(price: float, origins: Origins) -> NodePrice:
+    return NodePrice(price, origins.price, origins.interruption_rate not in GUESSED)

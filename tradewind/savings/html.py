@@ -56,8 +56,10 @@ def _head(told: Forecast, words: Words) -> str:
     cards = [
         ("Now", told.now, _nodes(told.now), ""),
         ("With Tradewind", told.after, _nodes(told.after), ""),
-        ("Saved", saved, fact, " good" if saved.nodes else ""),
+        ("Saved by moving pods", saved, fact, " good" if saved.nodes else ""),
     ]
+    if told.idle.nodes:
+        cards.insert(1, ("Empty or cordoned", told.idle, f"{_nodes(told.idle)}, by any autoscaler", ""))
     shown = "".join(
         f'<div class="card{kind}"><span class="label">{name}</span><b>{escape(words.money(money))}</b>'
         f'<span class="soft">{escape(under + words.caveat(money))}</span></div>'
@@ -147,7 +149,8 @@ def _bar(told: Forecast) -> str:
     after = told.after.hourly if told.after.hourly is not None else float(told.after.nodes)
     if not total:
         return ""
-    end = _BAR * after / total
+    saved = told.saved.hourly if told.saved.hourly is not None else float(told.saved.nodes)
+    end, idle = _BAR * after / total, _BAR * (after + saved) / total
     bound = told.bounds.all_moved
     mark = ""
     if bound is not None:
@@ -156,8 +159,10 @@ def _bar(told: Forecast) -> str:
     return (
         f'<svg class="bill" viewBox="0 0 {_BAR} 28" role="img" aria-label="What stays and what is saved" '
         f'preserveAspectRatio="none"><rect y="4" width="{end:.1f}" height="20" class="stays"/>'
-        f'<rect x="{end:.1f}" y="4" width="{_BAR - end:.1f}" height="20" class="saved"/>{mark}</svg>'
-        '<p class="soft"><small>Grey stays, green is saved; the line is the lower bound.</small></p>'
+        f'<rect x="{end:.1f}" y="4" width="{idle - end:.1f}" height="20" class="saved"/>'
+        f'<rect x="{idle:.1f}" y="4" width="{_BAR - idle:.1f}" height="20" class="idle"/>{mark}</svg>'
+        '<p class="soft"><small>Grey stays, green is saved, the outline is empty or cordoned already; the '
+        "line is the lower bound.</small></p>"
     )
 
 

@@ -1,6 +1,7 @@
 """The nodes as tiles, before and after: area by price, colour by risk, filled as far as pods ask for it."""
 
 import math
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ from tradewind.savings.treemap import Rectangle, treemap
 WIDTH, HEIGHT = 480.0, 330.0
 # Upper ends of the steps of risk, as the share of such nodes that is taken away in a month.
 STEPS = (0.01, 0.05, 0.1, 0.2)
+_BETWEEN = "-._/"  # parts of a name
+_PART = re.compile(r"[^-._/]+|[-._/]")
 _LINE = 17.0  # of text, in the picture's units
 _LETTER = 8.3
 _LEAST_AREA = 0.02  # of the median, so that a node that costs nothing can still be seen
@@ -24,10 +27,12 @@ _LEAST_AREA = 0.02  # of the median, so that a node that costs nothing can still
 @dataclass(frozen=True, kw_only=True)
 class Tile:
     name: str
+    label: str  # the name without what all names have in common
     at: Rectangle
     price: float  # NaN where unknown
     guessed: bool
     risk: float
+    risk_known: bool
     durable: bool
     before: float  # the largest share of processor or memory that pods ask for
     after: float
@@ -52,14 +57,17 @@ def tiles(told: Forecast) -> list[Tile]:
     areas = areas_of({name: each.price for name, each in told.bill.prices.items()})
     ordered = sorted(names, key=lambda name: (-areas[name], name))
     places = treemap([areas[name] for name in ordered], WIDTH, HEIGHT)
+    labels = short_names(names)
     return [
         Tile(
             name=name,
+            label=labels[name],
             at=at,
             price=told.bill.prices[name].price,
             guessed=told.bill.priced
             and (told.bill.prices[name].estimated or math.isnan(told.bill.prices[name].price)),
             risk=risks[name],
+            risk_known=told.bill.prices[name].rate_known or durable[name],
             durable=durable[name],
             before=before[name],
             after=after[name],
@@ -77,6 +85,22 @@ def areas_of(prices: Mapping[str, float]) -> dict[str, float]:
     middle = float(np.median(known)) if known else 1.0
     least = middle * _LEAST_AREA
     return {name: middle if math.isnan(price) else max(price, least) for name, price in prices.items()}
+
+
+def short_names(names: Sequence[str]) -> Mapping[str, str]:
+    """Each name without the parts that all have in common: of ip-10-0-0-7.ec2.internal it is the 7."""
+    if len(names) < 2:  # noqa: PLR2004  one alone has everything in common with itself
+        return {name: name for name in names}
+    parts = [_PART.findall(name) for name in names]
+    start, end = _shared(parts), _shared([each[::-1] for each in parts])
+    short = ["".join(each[start : len(each) - end]).strip(_BETWEEN) for each in parts]
+    return dict(zip(names, short if all(short) else names, strict=True))
+
+
+def _shared(names: Sequence[Sequence[str]]) -> int:
+    """How many parts all of them begin with."""
+    different = (number for number, column in enumerate(zip(*names, strict=False)) if len(set(column)) > 1)
+    return next(different, min(map(len, names)))
 
 
 def _shares(told: Forecast, pods: Iterable[Pod]) -> Mapping[str, float]:
@@ -148,7 +172,7 @@ def _texts(tile: Tile, share: float, at: Rectangle, *, after: bool) -> Iterable[
     room = int((at.height - 6) / _LINE)
     if letters < 5 or not room:  # noqa: PLR2004  shorter says nothing
         return
-    lines = [tile.name, "no price" if math.isnan(tile.price) else dollars(tile.price).removesuffix("/h")]
+    lines = [tile.label, "no price" if math.isnan(tile.price) else dollars(tile.price).removesuffix("/h")]
     if after and tile.gone:
         lines.append("empty already" if tile.empty else "emptied")
     elif after and tile.taken:
@@ -171,7 +195,10 @@ def _title(tile: Tile, share: float, *, after: bool) -> str:
         tile.name,
         f"{price}{' (estimated)' if tile.guessed and not math.isnan(tile.price) else ''}, {terms}",
     ]
-    told.append(f"interrupted with {100 * tile.risk:.1f} % a month")
+    rate = f"{100 * tile.risk:.1f} % a month"
+    told.append(
+        f"interrupted with {rate}" if tile.risk_known else f"interruption rate unknown, {rate} assumed"
+    )
     if after and tile.gone:
         told.append("empty already" if tile.empty else "emptied: can go away")
     else:
