@@ -137,6 +137,9 @@ def test_json_is_what_the_service_answers(capsys: pytest.CaptureFixture[str]) ->
             "has no pod shop/db-7; did you mean shop/db-0",
             id="a near miss",
         ),
+        pytest.param(
+            ["--cluster", _EXAMPLE, "db-0"], '"db-0" lacks its namespace: shop/db-0', id="a name alone"
+        ),
         pytest.param(["--cluster", _EXAMPLE, "x/qqqqqqqq"], "has no pod x/qqqqqqqq\n", id="nothing like it"),
         pytest.param(
             ["--cluster", _EXAMPLE, "--node", "ghost", "shop/db-0"], "has no node ghost", id="unknown node"

@@ -117,6 +117,19 @@ def test_estimates_are_hatched_and_said(tmp_path: Path, capsys: pytest.CaptureFi
     assert "of it estimated" in page
 
 
+def test_an_unknown_interruption_rate_is_shown_as_unknown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spot = node("spot").price(1).label("karpenter.sh/capacity-type", "spot")
+    page = shown(tmp_path, [spot, node("durable").price(1)], capsys)
+    assert page.count("interruption rate unknown, 5.0 % a month assumed") == 2  # before and after
+    assert "spot, rate unknown" in page
+    known = spot.annotation("tradewind.dev/interruption-rate", "0.05")
+    assert (
+        "unknown" not in shown(tmp_path, [known, node("durable").price(1)], capsys).partition("</style>")[2]
+    )
+
+
 @pytest.mark.parametrize(
     "objects", [[pod("p")], [node("n")], [node("n").price(0)], [node("n").price(0), node("m").price(5)]]
 )

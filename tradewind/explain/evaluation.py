@@ -54,6 +54,11 @@ def _decide(pod: Pod, policy: Policy, nodes: Nodes) -> Decision:
 def _find(cache: Cache, named: str) -> Pod:
     pods = {str(pod): pod for pod in cache.all_pods()}
     if named not in pods:
+        if "/" not in named:
+            there = sorted(str(pod) for pod in pods.values() if pod.name == named)
+            raise TradewindError(
+                f'"{named}" lacks its namespace: {" or ".join(there) or f"NAMESPACE/{named}"}'
+            )
         alike = difflib.get_close_matches(named, pods, n=3, cutoff=0.6)
         hint = f"; did you mean {' or '.join(alike)}?" if alike else ""
         raise TradewindError(f"the file has no pod {named}{hint}")

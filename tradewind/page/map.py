@@ -140,7 +140,7 @@ class _Drawn:
             price=price.price,
             guessed=self.bill.priced and (price.estimated or price.price != price.price),
             risk=float(self.nodes.interruption_rate[row]),
-            risk_known=price.rate_known or bool(self.nodes.durable[row]),
+            risk_known=price.rate_known,
             durable=bool(self.nodes.durable[row]),
             before=share,
             after=share,

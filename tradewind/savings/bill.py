@@ -26,7 +26,7 @@ class Money(NamedTuple):
 class NodePrice(NamedTuple):
     price: float  # dollars an hour, NaN where unknown
     origin: Origin
-    rate_known: bool = True  # whether a source gives the interruption rate
+    rate_known: bool = True  # whether it is durable, or a source gives its interruption rate
 
     @property
     def estimated(self) -> bool:
@@ -37,8 +37,11 @@ class Bill:
     """The prices of all nodes of one moment."""
 
     def __init__(self, snapshot: Snapshot, origins_of: Callable[[str], Origins]) -> None:
-        prices = zip(snapshot.nodes.names, snapshot.nodes.price.tolist(), strict=True)
-        self.prices = {name: _node_price(price, origins_of(name)) for name, price in prices}
+        nodes = snapshot.nodes
+        known = zip(nodes.names, nodes.price.tolist(), nodes.durable.tolist(), strict=True)
+        self.prices = {
+            name: _node_price(price, origins_of(name), durable=durable) for name, price, durable in known
+        }
         self.priced = any(not math.isnan(each.price) for each in self.prices.values())
         self.total = self.of(self.prices)
 
@@ -55,5 +58,5 @@ class Bill:
         )
 
 
-def _node_price(price: float, origins: Origins) -> NodePrice:
-    return NodePrice(price, origins.price, origins.interruption_rate not in GUESSED)
+def _node_price(price: float, origins: Origins, *, durable: bool) -> NodePrice:
+    return NodePrice(price, origins.price, durable or origins.interruption_rate not in GUESSED)

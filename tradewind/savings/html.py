@@ -9,7 +9,7 @@ from pathlib import Path
 from tradewind.explain.words import counted
 from tradewind.savings.bill import Bill, Money
 from tradewind.savings.forecast import Forecast
-from tradewind.savings.maps import STEPS, svg, tiles
+from tradewind.savings.maps import STEPS, UNKNOWN, svg, tiles
 from tradewind.savings.words import Words, monthly, some
 from tradewind.savings.workloads import division
 
@@ -108,6 +108,9 @@ def _entries(bill: Bill, *, going: bool) -> Iterator[str]:
         text = f"{start} to {ends[step + 1]}" if step + 1 < len(ends) else f"{start} and more"
         full = f'<rect width="20" height="16" rx="3" class="used r{step}"/>'
         yield f"<li>{sample(full)}{text}</li>"
+    if not all(each.rate_known for each in bill.prices.values()):
+        full = f'<rect width="20" height="16" rx="3" class="used {UNKNOWN}"/>'
+        yield f"<li>{sample(full)}spot, rate unknown</li>"
     half = '<rect width="20" height="16" rx="3" class="room r1"/>'
     half += '<rect y="7" width="20" height="9" class="used r1"/>'
     yield f"<li>{sample(half)}filled as far as pods ask for it</li>"

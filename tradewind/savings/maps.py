@@ -19,6 +19,7 @@ WIDTH, HEIGHT = 480.0, 330.0
 STEPS = (0.01, 0.05, 0.1, 0.2)
 _BETWEEN = "-._/"  # parts of a name
 _PART = re.compile(r"[^-._/]+|[-._/]")
+UNKNOWN = "unknown"  # the class of a node whose interruption rate no source gives
 _LINE = 17.0  # of text, in the picture's units
 _LETTER = 8.3
 _LEAST_AREA = 0.02  # of the median, so that a node that costs nothing can still be seen
@@ -42,8 +43,9 @@ class Tile:
     badge: str = ""  # what is about to happen to it
 
     @property
-    def step(self) -> int:
-        return sum(self.risk >= end for end in STEPS)
+    def colour(self) -> str:
+        """The class of its step of risk."""
+        return f"r{sum(self.risk >= end for end in STEPS)}" if self.risk_known else UNKNOWN
 
 
 def tiles(told: Forecast) -> list[Tile]:
@@ -67,7 +69,7 @@ def tiles(told: Forecast) -> list[Tile]:
             guessed=told.bill.priced
             and (told.bill.prices[name].estimated or math.isnan(told.bill.prices[name].price)),
             risk=risks[name],
-            risk_known=told.bill.prices[name].rate_known or durable[name],
+            risk_known=told.bill.prices[name].rate_known,
             durable=durable[name],
             before=before[name],
             after=after[name],
@@ -151,9 +153,9 @@ def _tile(tile: Tile, *, after: bool) -> str:
         parts.append(f'<rect {box} y="{y:.1f}" height="{height:.1f}" class="gone"/>')
     else:
         filled = height * share
-        parts.append(f'<rect {box} y="{y:.1f}" height="{height:.1f}" class="room r{tile.step}"/>')
+        parts.append(f'<rect {box} y="{y:.1f}" height="{height:.1f}" class="room {tile.colour}"/>')
         parts.append(
-            f'<rect {box} y="{y + height - filled:.1f}" height="{filled:.1f}" class="used r{tile.step}"/>'
+            f'<rect {box} y="{y + height - filled:.1f}" height="{filled:.1f}" class="used {tile.colour}"/>'
         )
         if tile.guessed:
             hatch = "after" if after else "before"
