@@ -1,7 +1,6 @@
 """Every engine on clusters too large for brute force: always valid, near the bound where nothing ties."""
 
 import random
-import time
 from collections.abc import Callable
 
 import pytest
@@ -11,35 +10,33 @@ from tests.planner.cases import HOST, ZONE, batch_of, copies, filled, planned, p
 from tests.planner.check import gangs_kept, violations
 from tests.planner.drawn import mixed_nodes, mixed_pods
 from tradewind.config import document as config
-from tradewind.planner import covering, recreate, refilling, windows
 from tradewind.planner.batch import make_batch
 from tradewind.planner.binding import valid_order
 from tradewind.planner.bound import lower_bound
+from tradewind.planner.budget import Budget
 from tradewind.planner.engine import optimise
 from tradewind.planner.greedy import greedy
 from tradewind.planner.plan import make_plan
 from tradewind.planner.planner import plan
-from tradewind.planner.problem import Assignment, Outcome, Problem, money, value
+from tradewind.planner.problem import Assignment, Outcome, Problem, money
 from tradewind.planner.reasons import reasons
+from tradewind.planner.rounding import round_relaxation
+from tradewind.planner.search import Search
 from tradewind.planner.worker import Worker
 
 
-def _cover(problem: Problem) -> Assignment:
-    found = [greedy(problem)]
-    covering.cover(problem, found[0], time.monotonic() + 60, found.append)  # done long before
-    return max(found, key=lambda each: value(problem, each))
+def _saved(problem: Problem) -> Assignment:
+    search = Search(problem, greedy(problem))
+    search.save(Budget(1), lambda _: None)
+    return search.state.assignment
 
 
-def _recreate(problem: Problem) -> Assignment:
-    return recreate.improve(problem, greedy(problem), time.monotonic() + 1, lambda _: None)
+def _completed(problem: Problem) -> Assignment:
+    return Search(problem, {}).place_every(Budget(1))
 
 
-def _windows(problem: Problem) -> Assignment:
-    return windows.improve(problem, greedy(problem), time.monotonic() + 2, lambda _: None)
-
-
-def _refill(problem: Problem) -> Assignment:
-    return refilling.refill(problem, {}, time.monotonic() + 1)
+def _rounded(problem: Problem) -> Assignment:
+    return round_relaxation(problem, greedy(problem), 60) or {}
 
 
 def _flow(problem: Problem) -> Assignment:
@@ -52,10 +49,9 @@ def _flow(problem: Problem) -> Assignment:
 
 ENGINES = [
     pytest.param(greedy, id="greedy"),
-    pytest.param(_cover, id="covering"),
-    pytest.param(_recreate, id="recreate"),
-    pytest.param(_windows, id="windows"),
-    pytest.param(_refill, id="refilling"),
+    pytest.param(_rounded, id="rounding"),
+    pytest.param(_completed, id="search, a place for every pod"),
+    pytest.param(_saved, id="search, for less"),
     pytest.param(_flow, id="flow"),
 ]
 
@@ -81,7 +77,9 @@ def test_packing_without_ties_comes_near_the_bound(seed: int) -> None:
     cache = filled(mixed_nodes(60), mixed_pods(random.Random(seed), 40, tied=False))
     unstable = config.DEFAULT.model_copy(update={"weights": {"stability": 0.0}}).policies()
     batch = make_batch(cache.snapshot(), cache.all_pods(), unstable.of)
-    found = _cover(batch.problem)
+    outcomes: list[Outcome] = []
+    optimise(batch.problem, greedy(batch.problem), 5, outcomes.append)
+    found = outcomes[-1].assignment
     assert sum(found.values()) == batch.problem.pods
     assert money(batch.problem, found) <= 1.05 * lower_bound(batch.problem, found, 20)
 

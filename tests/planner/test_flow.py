@@ -135,10 +135,3 @@ def test_a_dearer_flow_is_taken_and_one_that_leaves_pods_out_is_not(
     found: list[Outcome] = []
     optimise(problem, greedy(problem), 1, found.append, engine="flow")
     assert [each.engine for each in found] == engines
-
-
-def test_where_pods_have_no_place_the_flow_is_one_of_the_engines() -> None:
-    problem = batch_of(filled([node("n")], copies(pod("p").requests(cpu="1"), "p", 3))).problem
-    found: list[Outcome] = []
-    optimise(problem, {}, 20, found.append)
-    assert [each.engine for each in found] == ["flow", "exact"]

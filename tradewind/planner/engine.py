@@ -1,24 +1,29 @@
-"""Which engine places what: small batches exactly, others covered, recreated, then by windows; or a flow."""
+"""Who places what: small batches are solved exactly, others by large neighbourhood search; or a flow."""
 
 import math
-import time
 from collections.abc import Callable
 
-from tradewind.planner import completing, covering, exact, flow, recreate, refilling, windows
+from tradewind.planner import exact, flow
 from tradewind.planner.binding import assignment_of, filled_order
 from tradewind.planner.bound import fits
+from tradewind.planner.budget import GAIN, Budget
 from tradewind.planner.problem import Assignment, Outcome, Problem, value
-from tradewind.planner.progress import GAIN, Progress
+from tradewind.planner.rounding import round_relaxation
+from tradewind.planner.search import Search
 from tradewind.planner.settings import Engine
 from tradewind.planner.state import State
 
 # Variables up to which CP-SAT gets the whole batch at once.
 _WHOLE = 1500
-# The same where it need not find the best, only a place for every pod.
+# The same where it need not find the best placement, only prove that there is none of every pod.
 _EVERY = 3500
-
-# Pods from which on recreating has a moment before the solvers.
+# Pods from which on the search has a moment before the solvers: on a busy machine they may start late.
 _POLISHED = 10
+_MOMENT_SECONDS = 0.05
+# Of a plan's time: for a place for every pod, for the proof of the best placement, for the linear programme.
+_COMPLETING, _PROVING, _ROUNDING = 0.5, 0.4, 0.4
+# Of the time for a place for every pod: what the search gets first, and what the proof that there is none.
+_FIRST, _IMPOSSIBLE = 0.25, 0.4
 
 Report = Callable[[Outcome], None]
 
@@ -42,78 +47,82 @@ def optimise(
     """
     if not problem.classes or not problem.node_names:
         return
-    started = time.monotonic()
-    best = _Best(problem, baseline, report, Progress(idle, told))
+    budget = Budget(seconds + patience, idle=idle, is_cancelled=told)
+    best = _Best(problem, baseline, report, budget)
     if engine == "flow":
-        best.replace(flow.route(problem, started + seconds), "flow")
+        best.replace(flow.route(problem, budget.deadline), "flow")
         return
-    rows = _rows_that_matter(problem, _WHOLE)
     if not best.complete:
-        # One unit a pod: where not all find a place, more do than if the largest come first.
-        best.offer(flow.route(problem, started + seconds * 0.2), "flow", checked=False)
-    if not best.complete:
-        _place_every(best, patience or seconds * 0.4)
+        _place_every(best, patience or seconds * _COMPLETING)
+    search = Search(problem, best.assignment)
     if problem.pods >= _POLISHED:
-        # On a busy machine the solvers may not even get to where this is at once.
-        moment = time.monotonic() + recreate.MOMENT_SECONDS
-        recreate.improve(problem, best.assignment, moment, best.offer_recreated)
-    proved = None if rows is None else _proved(best, rows, seconds * 0.4)
-    if proved is not None:
-        if best.is_no_better_than(proved):
-            report(Outcome(best.assignment, "exact"))
-        return
-    if rows is None or not best.progress.stalled():
-        deadline = started + seconds * 0.4
-        bound = covering.cover(problem, best.assignment, deadline, best.offer_cover, best.progress)
-        if best.near(bound):
+        _save(best, search, Budget(_MOMENT_SECONDS))
+    rows = _rows_that_matter(problem, _WHOLE)
+    if rows is not None:
+        if _solve_whole(best, rows, seconds * _PROVING) or budget.is_over():
             return
-        best.progress.begin()
-    recreate.improve(problem, best.assignment, started + seconds * 0.7, best.offer_recreated, best.progress)
-    windows.improve(problem, best.assignment, started + seconds, best.offer_window, best.progress)
+        search = Search(problem, best.assignment)
+    budget.begin()
+    rounded = round_relaxation(problem, best.assignment, seconds * _ROUNDING)
+    if rounded is not None:
+        search = _better(best, search, Search(problem, rounded))
+    budget.begin()
+    _save(best, search, budget)
+
+
+def _save(best: "_Best", search: Search, budget: Budget) -> None:
+    search.save(budget, lambda found: best.offer(found, "search"))
+
+
+def _better(best: "_Best", one: Search, other: Search) -> Search:
+    """After a moment of search: only then two starts can be compared."""
+    _save(best, other, Budget(_MOMENT_SECONDS))
+    return max(one, other, key=lambda each: value(best.problem, each.state.assignment))
 
 
 def _place_every(best: "_Best", seconds: float) -> None:
-    """Look for a place for every pod, where their sizes alone do not rule it out."""
+    """Look for a place for every pod, unless it is proved that there is none."""
+    budget = Budget(seconds)
+    search = Search(best.problem, best.assignment)
+    best.offer(search.place_every(Budget(seconds * _FIRST)), "search", checked=False)
+    if not best.complete and not _prove_impossible(best, seconds * _IMPOSSIBLE):
+        best.offer(search.place_every(budget), "search", checked=False)
+
+
+def _prove_impossible(best: "_Best", seconds: float) -> bool:
+    """Whether no placement has all pods; if one is found on the way, it is taken."""
     problem = best.problem
     counts = {index: each.count for index, each in enumerate(problem.classes)}
-    started = time.monotonic()
-    fit = fits(problem, list(counts.values()), seconds)
-    if not fit:
-        best.note(impossible=fit is False)
-        return
+    impossible = fits(problem, list(counts.values()), seconds / 2) is False
     rows = _rows_that_matter(problem, _EVERY)
-    chance = 0.2 if rows is not None else 0.6
-    refilled = refilling.refill(problem, best.assignment, started + seconds * chance)
-    best.offer(refilled, "refilling", checked=False)
-    if best.complete:
-        return
-    if rows is not None:
-        limit = seconds * 0.6
+    if not impossible and rows is not None:
+        limit = seconds / 2
         found = exact.solve(State(problem), rows, counts, seconds=limit, hint=best.assignment, every=True)
-        if found is not None and not found.assignment:
-            best.note(impossible=True)
-            return
-        if found is not None and best.offer(found.assignment, "cp-sat", checked=False):
-            return
-    completing.complete(problem, best.assignment, started + seconds, best.offer_window)
+        impossible = found is not None and not found.assignment
+        if found is not None and found.assignment:
+            best.offer(found.assignment, "cp-sat", checked=False)
+    best.note(impossible=impossible)
+    return impossible or best.complete
 
 
-def _proved(best: "_Best", rows: list[int], seconds: float) -> Assignment | None:
-    """The best placement that there is, where there was time to prove it."""
+def _solve_whole(best: "_Best", rows: list[int], seconds: float) -> bool:
+    """Solve the whole batch exactly; whether the best placement is proved."""
     problem = best.problem
     counts = {index: each.count for index, each in enumerate(problem.classes)}
     found = exact.solve(
-        State(problem), rows, counts, seconds=seconds, hint=best.assignment, progress=best.progress
+        State(problem), rows, counts, seconds=seconds, hint=best.assignment, budget=best.budget
     )
-    if found is not None and best.offer(found.assignment, "cp-sat", checked=False) and found.optimal:
-        return found.assignment
-    return None
+    if found is None or not (best.offer(found.assignment, "cp-sat", checked=False) and found.optimal):
+        return False
+    if best.is_no_better_than(found.assignment):
+        best.claim("exact")
+    return True
 
 
 class _Best:
-    def __init__(self, problem: Problem, baseline: Assignment, report: Report, progress: Progress) -> None:
+    def __init__(self, problem: Problem, baseline: Assignment, report: Report, budget: Budget) -> None:
         self.problem = problem
-        self.progress = progress
+        self.budget = budget
         self._report = report
         self._value = self._gained = value(problem, baseline)
         self.assignment = baseline
@@ -123,18 +132,6 @@ class _Best:
     @property
     def complete(self) -> bool:
         return sum(self.assignment.values()) == self.problem.pods
-
-    def offer_cover(self, assignment: Assignment) -> None:
-        self.offer(assignment, "covering")
-
-    def offer_recreated(self, assignment: Assignment) -> None:
-        self.offer(assignment, f"{self.engine.removesuffix('+recreate')}+recreate")
-
-    def offer_window(self, assignment: Assignment) -> None:
-        self.offer(assignment, f"{self.engine.removesuffix('+windows')}+windows")
-
-    def near(self, bound: float) -> bool:
-        return self.complete and self.progress.near(-self._value[1], bound)
 
     def is_no_better_than(self, assignment: Assignment) -> bool:
         """But for the rounding of costs; the baseline may be better where a spread need not hold later."""
@@ -148,11 +145,15 @@ class _Best:
         if worth > self._value:
             if worth[0] > self._gained[0] or worth[1] - self._gained[1] > GAIN * abs(worth[1]):
                 self._gained = worth
-                self.progress.gained()
+                self.budget.record_gain()
             self.assignment, self._value = kept, worth
             self.engine = engine
             self._report(Outcome(kept, self.engine, self._impossible))
         return whole
+
+    def claim(self, engine: str) -> None:
+        """Say that it is this engine's, as it stands."""
+        self._report(Outcome(self.assignment, engine))
 
     def note(self, *, impossible: bool) -> None:
         """That no placement has all pods, if so."""

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from ortools.sat.python import cp_model
 
+from tradewind.planner.budget import GAIN, Budget
 from tradewind.planner.problem import Assignment, Codes, Problem, worths
-from tradewind.planner.progress import GAIN, Progress
 from tradewind.planner.state import State
 
 _LOOK_SECONDS = 0.02  # at whether a search still gains
@@ -45,12 +45,12 @@ def solve(
     hint: Assignment | None = None,
     workers: int = 2,
     every: bool = False,
-    progress: Progress | None = None,
+    budget: Budget | None = None,
 ) -> Solution | None:
     """So many pods of each class onto these nodes; None where nothing was found in time.
 
     With `every`, only a placement of all of them will do, and the first of these does; an empty solution that
-    is optimal then is the proof that there is none. With `progress`, the search ends when that has stalled.
+    is optimal then is the proof that there is none. With `budget`, the search ends when that is over.
     """
     window = _Window(base, rows, counts, every=every)
     window.build()
@@ -67,8 +67,8 @@ def solve(
         if not every:
             window.objective(worth, last=left == 1)
         solver.parameters.max_time_in_seconds = max((deadline - time.monotonic()) / left, 0.01)
-        with _stopping(solver, progress):
-            status = solver.solve(window.model, None if every or progress is None else _Solutions(progress))
+        with _stopping(solver, budget):
+            status = solver.solve(window.model, None if every or budget is None else _Solutions(budget))
         if every and status == cp_model.INFEASIBLE:
             return Solution({}, optimal=True)
         if status not in {cp_model.OPTIMAL, cp_model.FEASIBLE}:
@@ -82,16 +82,16 @@ def solve(
 
 
 @contextlib.contextmanager
-def _stopping(solver: cp_model.CpSolver, progress: Progress | None) -> Iterator[None]:
+def _stopping(solver: cp_model.CpSolver, budget: Budget | None) -> Iterator[None]:
     """Ends the search from beside: between two solutions the solver asks nobody."""
-    if progress is None or not progress.hurried:
+    if budget is None or not budget.can_stall:
         yield
         return
     done = threading.Event()
 
     def look() -> None:
         while not done.wait(_LOOK_SECONDS):
-            if progress.stalled():
+            if budget.is_stalled():
                 solver.stop_search()
 
     watching = threading.Thread(target=look, daemon=True)
@@ -104,17 +104,17 @@ def _stopping(solver: cp_model.CpSolver, progress: Progress | None) -> Iterator[
 
 
 class _Solutions(cp_model.CpSolverSolutionCallback):
-    """Tells of gains."""
+    """Records gains."""
 
-    def __init__(self, progress: Progress) -> None:
+    def __init__(self, budget: Budget) -> None:
         super().__init__()
-        self._progress = progress
+        self._budget = budget
         self._best: float | None = None
 
     def on_solution_callback(self) -> None:
         if self._best is None or self.objective_value < self._best - GAIN * _COST_RANGE:
             self._best = self.objective_value
-            self._progress.gained()
+            self._budget.record_gain()
 
 
 class _Window:
