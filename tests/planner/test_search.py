@@ -84,6 +84,19 @@ def test_what_matters_more_keeps_its_place() -> None:
         assert placed_counts(batch.problem, found)[first] == 1
 
 
+def test_a_pod_that_rivals_in_vain_leaves_the_search_to_the_others() -> None:
+    """Two urgent pods rival for the only node with a disk; 1 + 1 and 2 cores are on two nodes of 3 beside it."""
+    disk = node("disk").cpu("1").label("disk", "ssd")
+    urgent = _sized("urgent", 1).node_selector("disk", "ssd").priority(9_000)
+    pods = [*copies(urgent, "urgent", 2), *copies(_sized("s", 1), "s", 2), *copies(_sized("l", 2), "l", 2)]
+    batch = batch_of(filled([disk, node("a").cpu("3"), node("b").cpu("3")], pods))
+    index = {group.pod.name.split("-")[0]: number for number, group in enumerate(batch.groups)}
+    start = {(index["urgent"], 0): 1, (index["s"], 1): 2, (index["l"], 2): 1}
+    found = _completed(batch.problem, start, 0.5)
+    assert placed_counts(batch.problem, found)[index["urgent"]] == 1
+    assert sum(found.values()) == 5
+
+
 def test_half_a_gang_is_never_placed() -> None:
     gang = _sized("g", 2).annotation("tradewind.dev/gang", "g")
     pods = [*copies(gang, "g", 2), _sized("p", 1).uid("p")]

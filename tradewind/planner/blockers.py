@@ -73,12 +73,15 @@ class Blockers:
         lacking = np.array([amount for _, amount in self.asked[index]])[:, None] - state.free[resources]
         best: tuple[int, list[int]] | None = None
         least = np.inf
+        worth = self._problem.worth
+        urgent = frozenset(each for each, more in enumerate(worth) if more > worth[index])
         rows = [row for row in np.flatnonzero(allowed).tolist() if state.on.get(row)]
         for row in self._draw.sample(rows, min(_LOOKED_AT, len(rows))):
             on = state.on[row]
             forced = () if admitted[row] else tuple(each for each in on if each in self._related[index])
-            if not (admitted[row] or forced):
+            if not (admitted[row] or forced) or not urgent.isdisjoint(forced):
                 continue
+            on = {each: pods for each, pods in on.items() if each not in urgent}
             found = self._on_node(on, forced, lacking[:, row].tolist(), resources, least)
             if found is not None:
                 least, best = found[0], (row, found[1])

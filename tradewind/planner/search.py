@@ -10,6 +10,7 @@ Schrimpf and others, "Record breaking optimization results using the ruin and re
 
 import random
 from collections.abc import Callable
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -85,14 +86,14 @@ class Search:
         return [index for index, left in enumerate(self.state.left) if left]
 
     def _next_waiting(self) -> int:
-        """Of the highest priority; mostly one that is large and has been hard to place."""
+        """Mostly one of the highest priority that is large and has been hard to place."""
         waiting, worth = self._waiting(), self._problem.worth
-        most = max(worth[index] for index in waiting)
-        waiting = [index for index in waiting if worth[index] == most]
         if self._draw.random() < _NOISE:
             return self._draw.choice(waiting)
+        most = max(worth[index] for index in waiting)
         return max(
-            waiting, key=lambda i: self._size[i] * self._blockers.penalty[i] * self._draw.uniform(0.5, 1.5)
+            (index for index in waiting if worth[index] == most),
+            key=lambda i: self._size[i] * self._blockers.penalty[i] * self._draw.uniform(0.5, 1.5),
         )
 
     def _insert_snug(self, index: int) -> bool:
@@ -146,15 +147,6 @@ class Search:
 
     def save(self, budget: Budget, report: Report) -> None:
         """Until the budget is over; each gain is reported."""
-        movable = [
-            i
-            for i, each in enumerate(self._problem.classes)
-            if not (i in self._ordered or i in self._in_gangs or each.step)
-        ]
-        self._movable = frozenset(movable)
-        self._least = {
-            i: float(c.cost[c.allowed].min(initial=np.inf)) for i, c in enumerate(self._problem.classes)
-        }
         tied = [i for i in range(len(self._problem.classes)) if i not in self._movable]
         while self.state.assignment and not budget.is_over():
             gained = False
@@ -165,6 +157,18 @@ class Search:
                     gained |= self._save_on_nodes()
             if gained:
                 report(dict(self.state.assignment))
+
+    @cached_property
+    def _movable(self) -> frozenset[int]:
+        """Classes whose pods may leave a node without regard to where the others of their workload are."""
+        classes = range(len(self._problem.classes))
+        stepped = {index for index in classes if self._problem.classes[index].step}
+        return frozenset(classes) - self._ordered - self._in_gangs - stepped
+
+    @cached_property
+    def _least(self) -> list[float]:
+        """By class, what a pod costs where it costs least."""
+        return [float(each.cost[each.allowed].min(initial=np.inf)) for each in self._problem.classes]
 
     def _save_on_nodes(self) -> bool:
         """Whether the placement costs less now; if not, it is what it was."""
