@@ -358,6 +358,48 @@ def test_pods_that_no_node_can_take_do_not_wait_for_the_solvers(world: World, id
     assert len(staying(orders)) == 1
 
 
+class Slow(Worker):
+    """Betters nothing, and takes all the time that it is given."""
+
+    loaded = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 0.0
+        self.patience: list[float] = []
+
+    def solve(self, *args: Any, **options: Any) -> Result:
+        self.patience.append(options["patience"])
+        self.now += options["patience"]
+        return Result(Outcome(args[1], "greedy"), "")
+
+
+def rivals_of(namespace: str, number: int) -> list[PodBuilder]:
+    return [each.namespace(namespace).uid(f"{namespace}-{number}-{i}") for i, each in enumerate(rivals())]
+
+
+def test_a_tenant_whose_pods_never_have_a_place_takes_little_time_of_others_and_none_of_their_patience(
+    tmp_path: Path,
+) -> None:
+    """New ones all the time: none of them has been tried before."""
+    world, worker = World(tmp_path / "settings.yaml"), Slow()
+    world.planning = Planning(
+        world.cache, world.settings, worker, PlanMetrics(CollectorRegistry()), passing=lambda: worker.now
+    )
+    for number in range(100):
+        pods = [*rivals_of("evil", number), held(f"x-{number}", "1m")]
+        world.add(*pods)
+        worker.now += 2
+        assert f"x-{number}" in placed(world.decide())
+        for each in pods:
+            world.cache.remove_pod(each.build().uid)
+    assert 0 < sum(worker.patience) < worker.now / 8
+    assert worker.patience[-1] == 0
+    world.add(*rivals_of("shop", 0))
+    world.decide()
+    assert worker.patience[-1] > 0, "the first that this namespace needs"
+
+
 @pytest.fixture
 def behind(monkeypatch: pytest.MonkeyPatch) -> None:
     """A single order that is not written is more than are planned again."""

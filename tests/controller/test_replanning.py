@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +11,12 @@ from prometheus_client import CollectorRegistry
 
 from tests.builders import PodBuilder, expression, node
 from tests.controller.test_planning import World, held, placed, planned, unplaced, waiting
+from tradewind.cluster.objects import Pod
 from tradewind.controller import planning, replanning
 from tradewind.controller.metrics import PlanMetrics
 from tradewind.controller.orders import Order, Orders
 from tradewind.controller.planning import Planning
+from tradewind.planner import selection
 from tradewind.planner.engine import optimise
 from tradewind.planner.plan_annotation import PlanAnnotation
 from tradewind.planner.planner import PlanResult, plan
@@ -228,8 +230,8 @@ def test_a_place_is_looked_for_with_patience_once(
     """The pod on its way is planned in the test, not when pytest collects it: a plan has an end."""
     seen: list[bool] = []
 
-    def noted(*args: Any, patience: float, **options: Any) -> PlanResult:
-        seen.append(patience > 0)
+    def noted(*args: Any, patience: Callable[[Sequence[Pod]], float], **options: Any) -> PlanResult:
+        seen.append(patience(world.cache.pods(["default/y"])) > 0)
         return plan(*args, patience=patience, **options)
 
     monkeypatch.setattr(planning, "plan", noted)
@@ -238,20 +240,38 @@ def test_a_place_is_looked_for_with_patience_once(
     assert seen == patient
 
 
-def test_what_is_tried_in_vain_is_tried_less_and_less(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    tried: list[int] = []
-    rounds = 0
+@pytest.mark.parametrize(
+    ("seconds", "tried"),
+    [
+        pytest.param((0, 1, 2, 3, 4, 5, 9), [0, 1, 2, 4, 9], id="after twice as long"),
+        pytest.param((10, 19, 20), [10, 20], id="it has waited for long before"),
+    ],
+)
+def test_a_pod_for_which_no_other_makes_room_is_tried_less_and_less(
+    world: World, monkeypatch: pytest.MonkeyPatch, seconds: Sequence[float], tried: list[float]
+) -> None:
+    found: list[float] = []
+    now = [0.0]
 
     def in_vain(*_: object) -> bool:
-        tried.append(rounds)
+        found.append(now[0])
         return False
 
     monkeypatch.setattr(replanning, "places_more", in_vain)
-    world.add(planned(waiting("x"), "a"))
-    for rounds in range(12):
-        world.add(held(f"y-{rounds}", 2))
+    created = held("y", 2)
+    start = selection.created_at(created.build())
+    world.planning = Planning(
+        world.cache,
+        world.settings,
+        None,
+        PlanMetrics(CollectorRegistry()),
+        clock=lambda: start + now[0],
+        passing=lambda: 0.0,
+    )
+    world.add(planned(waiting("x"), "a"), created)
+    for now[0] in seconds:
         world.decide()
-    assert tried == [0, 2, 6]
+    assert found == tried
 
 
 class Solver(Worker):

@@ -36,9 +36,9 @@ class _Asked(Worker):
         return Result(Outcome(floor, "greedy"), "")
 
 
-def _plan(pods: list[PodBuilder], worker: Worker | None = None, **options: bool | float) -> PlanResult:
+def _plan(pods: list[PodBuilder], worker: Worker | None = None, **options: Any) -> PlanResult:
     cache = filled([node("n").cpu("2")], pods)
-    return plan(cache.snapshot(), cache.all_pods(), policy_of, worker, 2, **options)  # type: ignore[arg-type]
+    return plan(cache.snapshot(), cache.all_pods(), policy_of, worker, 2, **options)
 
 
 def _pods(count: int) -> list[PodBuilder]:
@@ -58,7 +58,7 @@ def _pods(count: int) -> list[PodBuilder]:
 )
 def test_when_the_solvers_are_asked(pods: int, skip: bool, asked: list[tuple[float, float]]) -> None:
     worker = _Asked()
-    _plan(_pods(pods), worker, patience=5.0, skip_solver_if_complete=skip)
+    _plan(_pods(pods), worker, patience=lambda _: 5.0, skip_solver_if_complete=skip)
     assert worker.seconds == asked
 
 

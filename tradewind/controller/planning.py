@@ -19,6 +19,7 @@ from tradewind.controller.metrics import PlanMetrics
 from tradewind.controller.orders import Orders, Round, orders_of, overdue, pinned
 from tradewind.controller.promises import Promises
 from tradewind.controller.replanning import TOGETHER, Replanning, Solved
+from tradewind.controller.tries import Tries
 from tradewind.planner import gate, selection
 from tradewind.planner.journal import Journal, note
 from tradewind.planner.moves.drain import InFlight
@@ -58,6 +59,7 @@ class Planning:
         promises: Promises | None = None,
         journal: Journal | None = None,
         clock: Callable[[], float] = time.time,
+        passing: Callable[[], float] = time.monotonic,
     ) -> None:
         """`pools` are nodes that could be added, those of the settings if nobody knows of others.
 
@@ -77,9 +79,9 @@ class Planning:
         self.promises = promises or Promises()
         self._unplaced: Mapping[str, tuple[Pod, str]] = {}
         self._clock = clock
-        self._replanning = Replanning(cache, self.promises, self._solve, clock)
+        self._tries = Tries(passing)
+        self._replanning = Replanning(cache, self.promises, self._solve, self._tries, clock)
         self._backoff = Backoff()  # of the solvers
-        self._patience = Backoff()  # with pods that are without a place
         self._batched: dict[str, float] = {}  # UID to when the pod was last in a batch
 
     def decide(self, *, news: bool, release: Callable[[Orders], None] = lambda _: None) -> Orders:
@@ -97,6 +99,7 @@ class Planning:
         grounded = [pod for pod in unbound if pod.uid not in in_flight]
         waiting = selection.waiting(grounded, settings.schedulers, now)
         waited = {pod.uid: selection.waited_seconds(pod, now) for pod in waiting}
+        self._tries.keep(waited.keys())
         incomplete = self._incomplete(waiting, waited)
         waiting = [pod for pod in waiting if pod.uid not in incomplete or waited[pod.uid] > _READY_SECONDS]
         if not (news or any(pod.uid not in self._unplaced for pod in waiting)):
@@ -135,7 +138,7 @@ class Planning:
     def abandon(self, orders: Orders) -> None:
         """Nothing of it is written, because pods on their way could not be sent elsewhere: plan anew."""
         self.promises.forget(orders.placed())
-        self._replanning.failed()
+        self._replanning.fail(orders)
         self._cache.notify()
 
     @property
@@ -169,7 +172,6 @@ class Planning:
             self.promises.resume()
         if not this.hurried:
             self._backoff.record(found=result.plan.engine != "greedy")
-            self._patience.record(found=not result.plan.unplaced)
         seconds = time.monotonic() - started
         self._metrics.planned(result, seconds)
         self._journal.add(
@@ -192,7 +194,10 @@ class Planning:
         self._unplaced = {} if this.more else orders.unplaced
         return orders
 
-    def _solve(self, this: Round, short: Callable[[], None], *, patient: bool) -> Solved:
+    def _solve(self, this: Round, short: Callable[[Sequence[Pod]], None], *, patient: bool) -> Solved:
+        def patience(left: Sequence[Pod]) -> float:
+            return this.settings.place_seconds if patient and self._tries.worth(left, this.waited) else 0.0
+
         snapshot, pods = self._cache.state()
         # Since they were chosen, some may have been bound.
         bound = [pod for pod in pods if pod.node_name]
@@ -206,7 +211,7 @@ class Planning:
             self._settings.policy_of,
             self._worker,
             settings.solve_seconds,
-            patience=settings.place_seconds if patient and not self._patience.skips() else 0.0,
+            patience=patience,
             idle=_IDLE_SECONDS,
             enough=Newcomers(self._cache, this.seen, _WAIT_SECONDS_A_POD * len(chosen)).waited,
             short=short,

@@ -7,16 +7,16 @@ well as one that comes at once. Those that are ungated already only where others
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import NamedTuple, Protocol
 
 from scoring.filters.resources import Resources
 from tradewind.cluster.cache import Cache
 from tradewind.cluster.objects import Pod
-from tradewind.controller.backoff import Backoff
-from tradewind.controller.orders import Round, pinned
+from tradewind.controller.orders import Orders, Round, pinned
 from tradewind.controller.promises import Promises
+from tradewind.controller.tries import Tries
 from tradewind.planner import selection
 from tradewind.planner.planner import PlanResult
 
@@ -32,7 +32,7 @@ _RESOURCES = Resources()
 _log = logging.getLogger(__name__)
 
 
-def _nothing() -> None:
+def _nothing(_: Sequence[Pod]) -> None:
     pass
 
 
@@ -43,23 +43,30 @@ class Solved(NamedTuple):
 
 
 class Solve(Protocol):
-    def __call__(self, this: Round, short: Callable[[], None], /, *, patient: bool) -> Solved:
-        """`short` is called if the greedy plan leaves pods out, which `patient` takes its time for."""
+    def __call__(self, this: Round, short: Callable[[Sequence[Pod]], None], /, *, patient: bool) -> Solved:
+        """`short` is called with pods that the greedy plan leaves out; `patient` takes time for them."""
 
 
 class Replanning:
     def __init__(
-        self, cache: Cache, promises: Promises, solve: Solve, clock: Callable[[], float] = time.time
+        self,
+        cache: Cache,
+        promises: Promises,
+        solve: Solve,
+        tries: Tries,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         self._cache = cache
         self._promises = promises
         self._solve = solve
         self._clock = clock
-        self._backoff = Backoff()
+        self._tries = tries
 
-    def failed(self) -> None:
-        """Pods on their way could not be sent elsewhere."""
-        self._backoff.record(found=False)
+    def fail(self, orders: Orders) -> None:
+        """Pods on their way could not be sent elsewhere for these."""
+        pods, now = [order.pod for wave in orders.waves for order in wave], self._clock()
+        waited = {pod.uid: selection.waited_seconds(pod, now) for pod in pods}
+        self._tries.fail(pods, waited, self._tries.now())
 
     def best(self, this: Round) -> Solved:
         return self._together(this) or self._placing_most(this)
@@ -96,21 +103,37 @@ class Replanning:
 
         Nothing more is written as soon as it may come to that: what is bound is in the way for good.
         """
-        revise = not self._backoff.skips()
-        loose = revise and bool(this.in_flight)
-        first = self._solve(this, self._promises.suspend if revise else _nothing, patient=not loose)
-        if not self._fitting(first):
+        started = self._tries.now()
+        worth: list[Pod] = []
+
+        def short(left: Sequence[Pod]) -> None:
+            worth.extend(self._tries.worth(left, this.waited))
+            if worth:
+                self._promises.suspend()
+
+        loose = bool(this.in_flight)
+        first = self._solve(this, short, patient=not loose)
+        fitting = self._fitting(first, worth)
+        if not fitting:
             return first
+        found = self._with_those_in_flight(this, first, loose=loose)
+        unplaced = found.result.plan.unplaced
+        self._tries.fail([pod for pod in fitting if str(pod) in unplaced], this.waited, started)
+        return found
+
+    def _fitting(self, first: Solved, worth: Collection[Pod]) -> list[Pod]:
+        """Those without a place that a node is large enough for, but for the pods in flight."""
+        unplaced = [pod for pod in worth if str(pod) in first.result.plan.unplaced]
+        nodes = self._cache.snapshot().nodes
+        return [pod for pod in unplaced if _RESOURCES.feasible(pod, nodes).any()]
+
+    def _with_those_in_flight(self, this: Round, first: Solved, *, loose: bool) -> Solved:
+        """`first` where that is no better; as `loose` it took no time for pods without a place."""
         joint = self.joint(this)
         if joint is None:
             return self._solve(this, _nothing, patient=True) if loose else first
-        if not revise:
-            self._backoff.record(found=False)
-            return first
         second = self._solve(joint, _nothing, patient=True)
-        found = places_more(first, second)
-        self._backoff.record(found=found)
-        if found:
+        if places_more(first, second):
             return second
         _log.info(
             "%d pods have no place, and a plan for them and %d in flight, by %s, would leave %d: not taken",
@@ -120,12 +143,6 @@ class Replanning:
             len(second.result.plan.unplaced),
         )
         return first
-
-    def _fitting(self, first: Solved) -> bool:
-        """Whether a node is large enough for one of those without a place, but for the pods in flight."""
-        unplaced = [pod for pod in first.this.chosen if str(pod) in first.result.plan.unplaced]
-        nodes = self._cache.snapshot().nodes if unplaced else None
-        return nodes is not None and any(_RESOURCES.feasible(pod, nodes).any() for pod in unplaced)
 
     def joint(self, this: Round) -> Round | None:
         """With the pods on their way that can still be sent elsewhere, if there are any."""

@@ -50,10 +50,10 @@ def plan(
     worker: Worker | None,
     seconds: float,
     *,
-    patience: float = 0.0,
+    patience: Callable[[Sequence[Pod]], float] = lambda _: 0.0,
     idle: float = math.inf,
     enough: Callable[[], bool] = lambda: False,
-    short: Callable[[], None] = lambda: None,
+    short: Callable[[Sequence[Pod]], None] = lambda _: None,
     impossible: Callable[[Sequence[Pod]], None] = lambda _: None,
     skip_solver_if_complete: bool = False,
     favour: Mapping[str, int] | None = None,
@@ -66,10 +66,11 @@ def plan(
 ) -> PlanResult:
     """The greedy placement, bettered by the worker within so many seconds; without a worker as it is.
 
-    `patience` is for so many seconds more while a pod is without a place, `idle` and `enough` as
-    `Worker.solve` says; with `skip_solver_if_complete` the worker is asked only if there is such a pod. A pod
-    that no plan can place counts for none of these. `short` is called before the worker is asked, if the
-    greedy placement leaves any pod out, and `impossible` with those that no plan can place.
+    `patience` says of the pods that the greedy placement leaves out how many seconds more they are worth,
+    `idle` and `enough` are as in `Worker.solve`; with `skip_solver_if_complete` the worker is asked only if
+    there is such a pod. A pod that no plan can place counts for none of these. `short` is called before the
+    worker is asked, with all pods that the greedy placement leaves out, and `impossible` with those that no
+    plan can place.
     `favour` as `selection` says, by UID. `pools` are planned on for the pods that found no place, in as many
     seconds again. `rent` is what room costs, `emptied` are nodes that pods are being moved off.
     `engine` betters the greedy placement. Each step around the solvers has `step_seconds`; pods that are not
@@ -84,12 +85,13 @@ def plan(
         )
         problem, baseline = _floor(batch, step_seconds)
     if batch.late or not _is_complete(batch.problem, baseline):
-        short()
+        short(_left_out(batch, batch.problem, baseline))
         impossible(_impossible(batch, problem))
     if _is_complete(problem, baseline) and skip_solver_if_complete:
         worker = None
+    more = 0.0 if _is_complete(problem, baseline) else patience(_left_out(batch, problem, baseline))
     (assignment, found_by, is_full), failure = _solved(
-        problem, baseline, worker, seconds, patience, idle=idle, enough=enough, engine=engine
+        problem, baseline, worker, seconds, more, idle=idle, enough=enough, engine=engine
     )
     order = filled_order(batch.problem, assignment, time.monotonic() + step_seconds)
     order, in_waves = _in_waves(batch.problem, order, time.monotonic() + step_seconds)
@@ -154,7 +156,6 @@ def _solved(
 ) -> Result:
     if worker is None or not (engine == "flow" or within_reach(problem, seconds)):
         return Result(Outcome(baseline, "greedy"), "")
-    patience = 0.0 if _is_complete(problem, baseline) else patience
     return worker.solve(
         problem, baseline, seconds, patience=patience, idle=idle, enough=enough, engine=engine
     )
@@ -163,6 +164,11 @@ def _solved(
 def _impossible(batch: Batch, problem: Problem) -> list[Pod]:
     groups = zip(batch.groups, problem.classes, strict=True)
     return [pod for group, each in groups if not each.count for pod in group.pods]
+
+
+def _left_out(batch: Batch, problem: Problem, placed: Assignment) -> list[Pod]:
+    counts = zip(batch.groups, problem.classes, placed_counts(problem, placed), strict=True)
+    return [pod for group, each, count in counts for pod in group.pods[count : each.count]]
 
 
 def _left(batch: Batch, assignment: Assignment) -> list[Pod]:
