@@ -1,14 +1,20 @@
 """`tradewind page`: the decisions of several replicas as one list."""
 
+import asyncio
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import urllib3
 
 from tests.cli.test_serve import _REQUEST, ask, eventually, serving
-from tradewind.runtime.source import EXAMPLES
+from tradewind.cli.page import _follow_shadow
+from tradewind.runtime.assembly import Assembly
+from tradewind.runtime.heartbeats import Heartbeats
+from tradewind.runtime.source import EXAMPLES, from_file
 
 _EXAMPLE = str(EXAMPLES / "cluster.json")
 
@@ -46,6 +52,34 @@ def test_the_decisions_of_all_replicas_are_shown() -> None:
             assert "shop/checkout-0" in found
             assert "shop/checkout-1" in found
             assert "kube-scheduler asked 1 time" in shown(port, "/pods/shop/checkout-1")
+
+
+def test_its_health_is_told() -> None:
+    with page("http://127.0.0.1:9") as port:
+        assert json.loads(shown(port, "/healthz")) == {"status": "ok"}
+
+
+def test_a_loop_that_hangs_is_told() -> None:
+    """An hour after its newest beat."""
+    parts, now = Assembly(from_file(Path(_EXAMPLE)), None), [0.0]
+    parts.heartbeats = Heartbeats(lambda: now[0])
+
+    async def go() -> str:
+        running, begun = asyncio.get_running_loop(), asyncio.Event()
+
+        def follow() -> None:
+            running.call_soon_threadsafe(begun.set)
+
+        loop = asyncio.create_task(_follow_shadow(parts, follow))
+        async with asyncio.timeout(60):
+            await begun.wait()
+        assert parts.heartbeats.missed() == ""
+        now[0] = 3600.0
+        missed = parts.heartbeats.missed()
+        loop.cancel()
+        return missed
+
+    assert "loop shadow: heartbeat overdue" in asyncio.run(go())
 
 
 def test_a_replica_that_is_gone_is_named_and_the_rest_shown() -> None:

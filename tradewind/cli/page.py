@@ -17,6 +17,7 @@ from tradewind.page.replicas import ReplicaDecisions
 from tradewind.runtime import identity, logs
 from tradewind.runtime.assembly import Assembly
 from tradewind.runtime.guard import LoopbackGuard
+from tradewind.runtime.probes import add_health
 from tradewind.runtime.server import Server, attempt, serve
 from tradewind.runtime.source import from_file, live
 from tradewind.shadow.cluster import ShadowPolicies
@@ -28,6 +29,7 @@ from tradewind.version import VERSION
 _LOOPBACK = "127.0.0.1"
 _DEFAULT_PORT = 8891  # beside a Tradewind on the same machine
 _SHADOW_SECONDS = 1.0
+_ROUND_SECONDS = 120.0  # of following it; requests to the API server have deadlines of their own
 
 
 def add(command: argparse.ArgumentParser) -> None:
@@ -69,6 +71,7 @@ def run(options: argparse.Namespace) -> None:
         shadow = _shadow(parts)
         app = FastAPI(title="Tradewind", version=VERSION, docs_url=None, redoc_url=None)
         add_page(app, parts, decided, shadow)
+        add_health(app, parts.heartbeats.missed)
         server = Server(LoopbackGuard(app), _LOOPBACK, options.port)
         cleanup.callback(server.socket.close)
         cleanup.enter_context(parts.started())
@@ -117,10 +120,11 @@ def _background(parts: Assembly, shadow: ShadowKeeper | None) -> Iterator[Corout
     if not parts.from_file:
         yield parts.follow_guide()
     if shadow is not None:
-        yield _again(shadow.run)
+        yield _follow_shadow(parts, shadow.run)
 
 
-async def _again(work: Callable[[], None]) -> None:
+async def _follow_shadow(parts: Assembly, follow: Callable[[], None]) -> None:
     while True:
-        await attempt(work)
+        parts.heartbeats.beat("shadow", _ROUND_SECONDS)
+        await attempt(follow)
         await asyncio.sleep(_SHADOW_SECONDS)
