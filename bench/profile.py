@@ -77,6 +77,7 @@ class _Cluster:
 
     synced = True
     stale = ""
+    now = staticmethod(time.time)
 
     def __init__(self, nodes: int) -> None:
         self.cache = Cache(Market().offer_of)

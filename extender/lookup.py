@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -70,9 +70,10 @@ class View(NamedTuple):
 
 
 class Lookup:
-    def __init__(self, cache: Cache, metrics: ExtenderMetrics) -> None:
+    def __init__(self, cache: Cache, metrics: ExtenderMetrics, clock: Callable[[], float]) -> None:
+        """`clock` is the API server's."""
         self._cache = cache
-        self._reservations = Reservations(cache.moving, cache.pods, cache.pods_on)
+        self._reservations = Reservations(cache.moving, cache.pods, cache.pods_on, clock)
         self._metrics = metrics
         self._waited: TTLCache[str, None] = TTLCache(4096, ttl=_UNKNOWN_NODE_MEMORY_SECONDS)
         self._view: View | None = None

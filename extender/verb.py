@@ -43,6 +43,8 @@ class ClusterState(Protocol):
     @property
     def stale(self) -> str: ...  # why it must not be trusted, empty while it may be
 
+    def now(self) -> float: ...  # seconds since 1970, by the API server's clock
+
 
 class Answer(NamedTuple):
     body: bytes

@@ -90,7 +90,7 @@ class _Requests:
 
     def __init__(self, cluster: ClusterState, metrics: ExtenderMetrics) -> None:
         self.assumed = cluster.cache.assumed
-        self.lookup = Lookup(cluster.cache, metrics)
+        self.lookup = Lookup(cluster.cache, metrics, cluster.now)
         self._newest: tuple[bytes, Request] | None = None  # as it came, and as it was read
 
     def decode(self, body: bytes) -> Request:
@@ -181,7 +181,7 @@ class FilterVerb(_NodeVerb):
 
     def _judge(self, request: Request, view: View, deadline: float = math.inf) -> _Judgement:
         pod, nodes = request.pod, view.nodes
-        plan = fresh_plan(pod)
+        plan = fresh_plan(pod, self._cluster.now())
         policy = with_plan(self._context.policy_of(pod), plan)
         if pod.gang and not (plan and plan.strict):
             policy = self._with_gang(policy, pod, nodes)
@@ -285,7 +285,7 @@ class PrioritizeVerb(_NodeVerb):
     name = "prioritize"
 
     def decide(self, request: Request, *, waited: bool, deadline: float) -> bytes:
-        plan = fresh_plan(request.pod)
+        plan = fresh_plan(request.pod, self._cluster.now())
         lookup = self._requests.lookup
         # A plan is to be kept only if it still can be: by the newest state.
         view = (lookup.fresh if plan else lookup.again)(request, waited=waited)

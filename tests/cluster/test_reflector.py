@@ -2,7 +2,10 @@
 
 import logging
 import threading
+import time
 from collections.abc import Callable
+from email.utils import formatdate
+from http.server import BaseHTTPRequestHandler
 from types import TracebackType
 from typing import Any
 
@@ -47,6 +50,17 @@ def test_everything_is_listed_and_then_watched(api: ScriptedApi, cache: Cache, s
     assert {watch.name for watch in reflector.watches} == {"nodes", "pods", "namespaces"}
     assert all(watch.age_seconds >= 0 for watch in reflector.watches)
     assert not troubles(reflector)
+
+
+def test_the_clock_is_the_servers(monkeypatch: pytest.MonkeyPatch, start: Start) -> None:
+    """A day after our own."""
+    day = 86_400.0
+    monkeypatch.setattr(
+        BaseHTTPRequestHandler, "date_time_string", lambda _: formatdate(time.time() + day, usegmt=True)
+    )
+    before = time.time()
+    now = start().clock.now()
+    assert before + day - 2 <= now <= time.time() + day + 2
 
 
 def test_only_pods_that_have_not_ended_are_asked_for(api: ScriptedApi, start: Start) -> None:

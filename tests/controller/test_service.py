@@ -3,6 +3,7 @@
 import asyncio
 import functools
 import threading
+import time
 from collections.abc import Callable, Coroutine, Iterator
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -57,6 +58,9 @@ class Source:
         cache.apply_node(node("a").cpu(2).build())
         held = pod("held").requests(cpu=1).field("metadata", "creationTimestamp", value=created)
         cache.apply_pod(held.field("spec", "schedulingGates", value=[{"name": gate.GATE}]).build())
+
+    def now(self) -> float:
+        return time.time()
 
     def refresh(self) -> None:
         pass

@@ -1,6 +1,8 @@
 """A Tradewind that is asked as kube-scheduler asks, and then why."""
 
 import json
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,6 +34,7 @@ class Cluster:
     stale: str = ""
 
     watches: tuple[()] = ()
+    now: Callable[[], float] = time.time
 
 
 @dataclass

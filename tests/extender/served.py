@@ -1,6 +1,7 @@
 """Tradewind as kube-scheduler sees it, without a socket."""
 
 import json
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -40,8 +41,12 @@ class Cluster:
     synced: bool = True
     stale: str = ""
     name: str = "a test cluster"
+    ahead: float = 0.0  # seconds, of our clock
 
     watches: tuple[Watch, ...] = (Watch(),)
+
+    def now(self) -> float:
+        return time.time() + self.ahead
 
 
 @dataclass

@@ -3,7 +3,8 @@
 import asyncio
 import json
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -138,6 +139,7 @@ class Cluster:
     cache: Cache
     synced: bool = True
     stale: str = ""
+    now: Callable[[], float] = time.time
 
 
 def request(built: PodBuilder, to: str) -> BindRequest:

@@ -82,6 +82,18 @@ def test_room_that_is_kept_for_a_move_is_taken_for_others_and_free_for_its_workl
     assert served.filter(wanted, ["cheap"])["NodeNames"] == ["cheap"]
 
 
+@pytest.mark.parametrize(
+    ("left", "kept"),
+    [pytest.param(50, [], id="a while is left"), pytest.param(-1, ["cheap"], id="it has ended")],
+)
+def test_room_is_kept_for_a_move_by_the_clock_of_the_cluster(left: float, kept: list[str]) -> None:
+    served, place = service(*THREE), PlanAnnotation("cheap", time.time() + 60, uid="default/leaving")
+    served.cluster.ahead = 60 - left
+    leaving = pod("leaving").requests(cpu="4").on("dear").annotation(MOVE, place.text())
+    served.cluster.cache.apply_pod(leaving.build())
+    assert served.filter(pod("wanted").requests(cpu="1"), ["cheap"])["NodeNames"] == kept
+
+
 def test_scores_are_integer_literals() -> None:
     body = service(*THREE).post("/prioritize", WANTED, ["cheap"]).content
     assert body == b'[{"Host":"cheap","Score":10}]'

@@ -2,8 +2,8 @@
 
 import json
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,7 +20,6 @@ from tradewind.cluster.cache import Cache
 from tradewind.config.document import DEFAULT
 from tradewind.explain.decisions import Decisions
 from tradewind.explain.explanation import Explanation
-from tradewind.planner import boost
 from tradewind.planner.boost import PlannedNodeOnly
 from tradewind.planner.plan_annotation import ANNOTATION, PlanAnnotation
 
@@ -37,6 +36,7 @@ class Cluster:
     synced: bool = True
     stale: str = ""
     watches: tuple[()] = ()
+    now: Callable[[], float] = lambda: _NEW_YEAR_2099 - 60
 
 
 class Service:
@@ -66,12 +66,6 @@ class Service:
 
     def _ask(self, path: str, wanted: PodBuilder, names: list[str]) -> Any:
         return self.client.post(path, content=json.dumps({"Pod": wanted.document, "NodeNames": names})).json()
-
-
-@pytest.fixture(autouse=True)
-def _new_years_eve(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A minute before, for those who read plans."""
-    monkeypatch.setattr(boost, "time", SimpleNamespace(time=lambda: _NEW_YEAR_2099 - 60))
 
 
 def _planned(node_name: str, until: float = _NEW_YEAR_2099, *, strict: bool = False) -> PodBuilder:
@@ -107,6 +101,13 @@ def test_a_plan_without_effect(wanted: PodBuilder) -> None:
     assert service.scores(wanted, _ALL) == service.scores(_WANTED, _ALL)
     assert service.explain(wanted).planned is None
     assert service.count("planned_answers_total", outcome="preferred") == 0
+
+
+def test_a_plan_ends_by_the_clock_of_the_cluster() -> None:
+    service = _three()
+    service.cluster.now = lambda: _NEW_YEAR_2099
+    assert service.scores(_planned("dear"), _ALL) == service.scores(_WANTED, _ALL)
+    assert service.filter(_planned("dear", strict=True), _ALL)["NodeNames"] == _ALL
 
 
 def test_the_scores_decide_when_the_planned_node_is_no_candidate() -> None:

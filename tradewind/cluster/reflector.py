@@ -10,6 +10,7 @@ from tradewind.cluster.finished import finished_pod
 from tradewind.cluster.objects import namespace_of, node_of, pod_of, read_namespace, read_node, read_pod
 from tradewind.cluster.wire import NamespaceObject, NodeObject, PodObject
 from tradewind.kube.access import ApiClient
+from tradewind.kube.clock import ServerClock
 from tradewind.kube.streams import Streams
 from tradewind.kube.watch import Pace, Resource, Watch
 
@@ -40,6 +41,11 @@ class Reflector:
     def synced(self) -> bool:
         """Whether everything was listed once."""
         return all(watch.listed.is_set() for watch in self.watches)
+
+    @property
+    def clock(self) -> ServerClock:
+        """Of the server that is watched."""
+        return self._streams.clock
 
     def start(self) -> None:
         for thread in self._threads:

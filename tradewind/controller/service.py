@@ -237,7 +237,7 @@ class PlannerService:
             publisher,
             metrics,
             pools=parts.pools,
-            wanted=Growing(self._wanted).wanted,
+            wanted=Growing(self._wanted, leader.clock.now).wanted,
         )
         try:
             while True:

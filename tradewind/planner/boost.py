@@ -1,6 +1,5 @@
 """What the plan that a pod carries means for the answers about it."""
 
-import time
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -29,9 +28,9 @@ class PlannedNodeOnly:
         return _named(nodes, self.node)
 
 
-def fresh_plan(pod: Pod) -> PlanAnnotation | None:
+def fresh_plan(pod: Pod, now: float) -> PlanAnnotation | None:
     plan = read(pod)
-    return plan if plan is not None and plan.fresh(time.time()) else None
+    return plan if plan is not None and plan.fresh(now) else None
 
 
 def with_plan(policy: Policy, plan: PlanAnnotation | None) -> Policy:

@@ -92,6 +92,10 @@ class Assembly:
         """Why the cluster state must not be trusted; empty while it may be."""
         return self._freshness.stale
 
+    def now(self) -> float:
+        """By the clock of the API server."""
+        return self._source.now()
+
     @property
     def watches(self) -> Sequence[WatchView]:
         return self._source.watches

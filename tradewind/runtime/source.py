@@ -1,5 +1,6 @@
 """Which cluster is looked at: a live one, one from a file, or the example that comes with Tradewind."""
 
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -39,6 +40,9 @@ class Source(Protocol):
     @property
     def provisioning(self) -> Provisioning: ...  # what Karpenter could add
 
+    def now(self) -> float:
+        """Seconds since 1970, by the clock that objects are created by."""
+
     def refresh(self) -> None:
         """Look again at what is not watched, if it is time to."""
 
@@ -61,6 +65,9 @@ class FileSource:
         self.synced = False
         self._path = path
         self.provisioning = Provisioning()
+
+    def now(self) -> float:
+        return time.time()
 
     def refresh(self) -> None:
         pass
@@ -101,6 +108,9 @@ class CopiedSource:
         self.provisioning = copied.provisioning
         self._copied = copied
 
+    def now(self) -> float:
+        return time.time()
+
     def refresh(self) -> None:
         pass
 
@@ -136,6 +146,9 @@ class LiveSource:
     @property
     def provisioning(self) -> Provisioning:
         return self._karpenter.found
+
+    def now(self) -> float:
+        return self._reflector.clock.now()
 
     def refresh(self) -> None:
         self._karpenter.refresh()
