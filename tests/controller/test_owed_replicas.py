@@ -88,6 +88,24 @@ def test_pods_that_do_not_come_are_not_waited_for() -> None:
     assert not world.owed()
 
 
+@pytest.mark.parametrize("growing", [False, True], ids=["under a quota", "that is scaled up all the time"])
+def test_a_workload_that_gets_one_pod_after_the_other_is_not_waited_for_again_and_again(
+    growing: bool,
+) -> None:
+    api = _Api(web=2 if growing else 1_000)
+    world, found = World(api), list[bool]()
+    for number in range(10):
+        world.now = 0.5 * number
+        api.replicas["web"] += growing * 2
+        world.create(1)
+        found.append(world.owed())
+    assert found[:3] == [True] * 3
+    assert not any(found[4:])
+    world.create(1, "db")
+    api.replicas["db"] = 2
+    assert world.owed(), "another is waited for"
+
+
 def test_a_workload_that_grows_is_read_again() -> None:
     api = _Api(web=1)
     world = World(api)

@@ -13,6 +13,8 @@ from tradewind.cluster.cache import Cache
 from tradewind.controller.wanted_pods import REPLICA_SET, WantedPods
 from tradewind.planner import gate
 
+# So many times as long as for its next pod, a workload is waited for in all, while any of its pods is held.
+_LONGEST = 2.0
 _MAX_READS = 20  # in one look: with more workloads than that, pods of the others come meanwhile
 
 
@@ -22,6 +24,7 @@ class _Creation(NamedTuple):
     wanted: int
     created: int
     at: float  # when so many were seen first
+    since: float  # when any was
 
 
 class OwedReplicas:
@@ -34,7 +37,8 @@ class OwedReplicas:
     def owed(self, patience: float) -> bool:
         """Whether pods are to come, and one of the same workload came within so many seconds.
 
-        What a quota refuses never comes.
+        What a quota refuses never comes. A workload to which one pod after the other is added, and never the
+        last, does not keep batch after batch open.
         """
         now = self._clock()
         holding = self._holding()
@@ -46,14 +50,18 @@ class OwedReplicas:
             if before is None or created[controller] > before.wanted:
                 reads += 1
                 if reads <= _MAX_READS:
-                    self._creations[controller] = _Creation(self._wanted(*name), created[controller], now)
+                    since = before.since if before else now
+                    self._creations[controller] = _Creation(
+                        self._wanted(*name), created[controller], now, since
+                    )
             else:
                 same = created[controller] == before.created
                 self._creations[controller] = (
                     before if same else before._replace(created=created[controller], at=now)
                 )
         return any(
-            each.created < each.wanted and now - each.at < patience for each in self._creations.values()
+            each.created < each.wanted and now - each.at < patience and now - each.since < _LONGEST * patience
+            for each in self._creations.values()
         )
 
     def _holding(self) -> Mapping[str, tuple[str, str]]:
