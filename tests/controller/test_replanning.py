@@ -97,14 +97,16 @@ def test_what_is_not_ours_to_send_stays(world: World, x: Callable[[World], None]
 @pytest.mark.parametrize(
     ("newcomer", "places"),
     [
-        pytest.param(held("y", 3), {}, id="it has no place in any case"),
-        pytest.param(held("y", 2), {}, id="it has one only if others lose theirs"),
-        pytest.param(held("y", 2).priority(9_000), {}, id="the same, with a higher priority"),
-        pytest.param(held("y"), {"y": "a"}, id="it has a place anyway"),
+        pytest.param(lambda: held("y", 3), {}, id="it has no place in any case"),
+        pytest.param(lambda: held("y", 2), {}, id="it has one only if others lose theirs"),
+        pytest.param(lambda: held("y", 2).priority(9_000), {}, id="the same, with a higher priority"),
+        pytest.param(lambda: held("y"), {"y": "a"}, id="it has a place anyway"),
     ],
 )
-def test_nobody_is_written_on_for_nothing(world: World, newcomer: PodBuilder, places: dict[str, str]) -> None:
-    world.add(planned(waiting("x"), "a"), waiting("z").on("b"), newcomer)
+def test_nobody_is_written_on_for_nothing(
+    world: World, newcomer: Callable[[], PodBuilder], places: dict[str, str]
+) -> None:
+    world.add(planned(waiting("x"), "a"), waiting("z").on("b"), newcomer())
     orders = world.decide()
     assert (placed(orders), diverted(orders)) == (places, {})
 
@@ -327,14 +329,15 @@ def test_what_is_claimed_is_not_planned_once_more(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "first",
     [
-        pytest.param([held("x-0", seconds=9), held("x-1", seconds=9)], id="who has waited for long"),
+        pytest.param(lambda: [held("x-0", seconds=9), held("x-1", seconds=9)], id="who has waited for long"),
         pytest.param(
-            [held(f"x-{number}").annotation("tradewind.dev/gang", "g") for number in range(2)], id="a gang"
+            lambda: [held(f"x-{number}").annotation("tradewind.dev/gang", "g") for number in range(2)],
+            id="a gang",
         ),
     ],
 )
-def test_some_are_not_planned_once_more(tmp_path: Path, first: list[PodBuilder]) -> None:
-    world = half_planned(tmp_path, *first)
+def test_some_are_not_planned_once_more(tmp_path: Path, first: Callable[[], list[PodBuilder]]) -> None:
+    world = half_planned(tmp_path, *first())
     assert placed(world.decide()).keys() == {"y-0", "y-1"}
     assert not world.planning.promises.suspended
 
