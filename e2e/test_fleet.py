@@ -27,7 +27,7 @@ _MANIFESTS = Path(__file__).parents[1] / "manifests" / "fleet"
 _PRICE_ALONE = {
     "price": 1, "stability": 0, "centroid": 0, "equivalence": 0, "energy": 0, "health": 0, "locality": 0
 }  # fmt: skip
-_SETTINGS = {"failoverSeconds": 1, "unplacedSeconds": 2, "weights": _PRICE_ALONE}
+_SETTINGS = {"unplacedSeconds": 2, "weights": _PRICE_ALONE}
 _MOVE_SECONDS = 4
 
 

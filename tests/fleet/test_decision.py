@@ -203,8 +203,9 @@ def test_an_excluded_site_is_left_out() -> None:
 def test_a_quota_holds_for_what_is_added() -> None:
     left = {"cpu": 2_000}
     assert _decided(request(2, quota=left), site("a", *nodes(2))).placed
-    assert "over its quota" in _decided(request(3, quota=left), site("a", *nodes(2))).reason
-    assert _decided(request(3, current={"a": 1}, quota=left), site("a", *nodes(2))).placed
+    over = _decided(request(3, quota=left), site("a", *nodes(2)))
+    assert ("over its quota" in over.reason, over.outcome) == (True, "QuotaExceeded")
+    assert _decided(request(3, current={"a": 3}, held=3, quota=left), site("a", *nodes(2))).placed
 
 
 def test_node_selectors_affinity_and_tolerations_reach_the_site_s_nodes() -> None:
@@ -253,7 +254,7 @@ def test_a_site_that_is_not_ready_gets_no_more() -> None:
 
 def test_what_has_no_pods_goes_everywhere() -> None:
     sites = [site("a", *nodes(1)), site("full", *nodes(1), pods=[pod("p").requests(cpu="4").on("n0")])]
-    assert _decided(request(0, placement={}), *sites).division == {"a": 0, "full": 0}
+    assert _decided(request(0, workload=False, placement={}), *sites).division == {"a": 0, "full": 0}
 
 
 def test_a_tie_goes_to_the_lower_name_however_sites_arrive() -> None:

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tradewind.fleet.division import Divide, Option, aggregated, by_cost, duplicated, shrunk, weighted
+from tradewind.fleet.division import Divide, Option, aggregated, by_cost, shrunk, weighted
 
 _OPTIONS = st.lists(
     st.builds(
@@ -76,10 +76,6 @@ def test_weights_round_by_the_largest_remainder() -> None:
     options = [Option("a", 99, weight=1), Option("b", 99, weight=1), Option("c", 99, weight=1)]
     assert weighted(options, 8) == {"a": 3, "b": 3, "c": 2}
     assert weighted([Option("a", 2, weight=9), Option("b", 99, weight=1)], 10) == {"a": 2, "b": 8}
-
-
-def test_duplicated_skips_what_is_too_small() -> None:
-    assert duplicated([Option("a", 3), Option("b", 2)], 3) == {"a": 3}
 
 
 @given(st.dictionaries(st.sampled_from("abcde"), st.integers(1, 9)), st.integers(0, 60))

@@ -15,10 +15,18 @@ from tradewind.hub.binding_writer import BindingWriter
 from tradewind.hub.homes import HomeView
 from tradewind.hub.ledger_store import LedgerStore
 from tradewind.hub.metrics import FleetMetrics
-from tradewind.hub.records import FLEET_LABEL, SITE_ANNOTATION, Member, binding_of, note_of
+from tradewind.hub.records import (
+    FLEET_LABEL,
+    SITE_ANNOTATION,
+    Member,
+    binding_of,
+    note_of,
+    policy_of,
+    quota_of,
+)
 from tradewind.hub.scheduler import FleetScheduler
 from tradewind.hub.state import FleetState
-from tradewind.hub.wire import BindingObject, ConfigMapObject
+from tradewind.hub.wire import BindingObject, ConfigMapObject, PolicyObject, QuotaObject
 
 NAMESPACE = "tradewind-system"
 _MAPS = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
@@ -60,9 +68,18 @@ class FakeHub:
             raise NotFoundError(path, 404)
         return msgspec.json.encode(self.objects[path])
 
-    def add_binding(self, name: str, replicas: int, *, namespace: str = "shop", **spec: Any) -> None:
+    def add_binding(
+        self, name: str, replicas: int, *, namespace: str = "shop", policy: str = "", **spec: Any
+    ) -> None:
+        annotations = {"propagationpolicy.karmada.io/name": policy} if policy else {}
         body = {
-            "metadata": {"name": name, "namespace": namespace, "uid": f"uid-{name}", "generation": 1},
+            "metadata": {
+                "name": name,
+                "namespace": namespace,
+                "uid": f"uid-{name}",
+                "generation": 1,
+                "annotations": annotations,
+            },
             "spec": {
                 "resource": {
                     "apiVersion": "apps/v1",
@@ -78,18 +95,32 @@ class FakeHub:
             },
             "status": {},
         }
-        self._put(f"/apis/work.karmada.io/v1alpha2/namespaces/{namespace}/resourcebindings/{name}", body)
+        self._put(_binding_path(name, namespace), body)
+
+    def change_binding(self, name: str, namespace: str = "shop", **spec: Any) -> None:
+        """As a controller does: one generation more."""
+        where = _binding_path(name, namespace)
+        body = self.objects[where]
+        metadata = {**body["metadata"], "generation": body["metadata"]["generation"] + 1}
+        self._put(where, {**body, "metadata": metadata, "spec": {**body["spec"], **spec}})
+
+    def set_status(self, name: str, namespace: str = "shop", **status: Any) -> None:
+        where = _binding_path(name, namespace)
+        body = self.objects[where]
+        self._put(where, {**body, "status": {**body["status"], **status}})
 
     def binding(self, name: str, namespace: str = "shop") -> dict[str, Any]:
-        return self.objects[f"/apis/work.karmada.io/v1alpha2/namespaces/{namespace}/resourcebindings/{name}"]
+        return self.objects[_binding_path(name, namespace)]
 
     def touch_binding(self, name: str, namespace: str = "shop") -> None:
         """A new version of what is there."""
-        where = f"/apis/work.karmada.io/v1alpha2/namespaces/{namespace}/resourcebindings/{name}"
+        where = _binding_path(name, namespace)
         self._put(where, self.objects[where])
 
     def clusters(self, name: str) -> dict[str, int]:
-        return {each["name"]: each["replicas"] for each in self.binding(name)["spec"].get("clusters", [])}
+        return {
+            each["name"]: each.get("replicas", 0) for each in self.binding(name)["spec"].get("clusters", [])
+        }
 
     def ledger(self, site: str) -> Any:
         found = self.objects.get(f"{_MAPS}/ledger-{site}")
@@ -125,9 +156,18 @@ class FakeScheduler:
             homes=homes,
         )
 
-    def add_site(self, summary: Summary, *, ready: bool = True, version: int = 1) -> None:
+    def add_site(
+        self,
+        summary: Summary,
+        *,
+        ready: bool = True,
+        version: int = 1,
+        leaving: bool = False,
+        labels: dict[str, str] | None = None,
+    ) -> None:
         name = summary.site
-        self.state.members.apply(Member(Site(name=name, ready=ready, region=name), str(version)))
+        site = Site(name=name, ready=ready, region=name, labels=labels or {})
+        self.state.members.apply(Member(site, str(version), leaving=leaving))
         metadata = {
             "name": f"site-{name}",
             "namespace": NAMESPACE,
@@ -137,16 +177,27 @@ class FakeScheduler:
         document = {"metadata": metadata, "data": {"summary": encode(summary)}}
         self.state.summaries.apply(note_of(_decoded(document, ConfigMapObject)))
 
+    def add_quota(self, namespace: str, overall: dict[str, str]) -> None:
+        quota = {"metadata": {"name": "quota", "namespace": namespace}, "spec": {"overall": overall}}
+        self.state.quotas.apply(quota_of(_decoded(quota, QuotaObject)))
+
+    def add_policy(self, name: str, namespace: str, annotations: dict[str, str]) -> None:
+        policy = {"metadata": {"name": name, "namespace": namespace, "annotations": annotations}}
+        self.state.policies.apply(policy_of(_decoded(policy, PolicyObject)))
+
     def look(self, *, ledgers: bool = True) -> None:
         """What the watches bring, all at once."""
         seen = set()
         for path, body in self.hub.objects.items():
             if "resourcebindings" in path:
-                self.state.bindings.apply(binding_of(_decoded(body, BindingObject)))
-                seen.add(f"{body['metadata']['namespace']}/{body['metadata']['name']}")
+                binding = binding_of(_decoded(body, BindingObject))
+                self.state.bindings.apply(binding)
+                seen.add(binding.key)
             elif ledgers and body["metadata"]["name"].startswith("ledger-"):
                 self.state.ledgers.apply(note_of(_decoded(body, ConfigMapObject)))
-        self.state.bindings.retain(seen)
+        for binding in self.state.bindings.all():
+            if binding.key not in seen:
+                self.state.bindings.remove(binding.key)
 
     async def settle(self) -> None:
         """Rounds until nothing is under way."""
@@ -155,6 +206,12 @@ class FakeScheduler:
         while self.scheduler._tasks:
             await asyncio.gather(*self.scheduler._tasks)
             self.scheduler._start_turns()
+
+
+def _binding_path(name: str, namespace: str) -> str:
+    if not namespace:
+        return f"/apis/work.karmada.io/v1alpha2/clusterresourcebindings/{name}"
+    return f"/apis/work.karmada.io/v1alpha2/namespaces/{namespace}/resourcebindings/{name}"
 
 
 def _merged(before: Any, patch: Any) -> Any:

@@ -69,9 +69,9 @@ def test_a_binding_is_a_request() -> None:
     assert request.pod.node_selector == {"disk": "ssd"}
     assert request.pod.node_terms
     assert request.pod.tolerations
-    assert request.excluded == {"old"}
+    assert request.evicting == {"old"}
     assert request.near == (52.5, 13.4)
-    assert found.workload == "Deployment shop/web"
+    assert found.workload_name == "Deployment shop/web"
 
 
 def test_a_place_may_have_a_name_and_a_request_a_class() -> None:
@@ -148,7 +148,7 @@ def test_a_cluster_is_a_member() -> None:
     assert (site.region, site.zones, site.ready) == ("eu", ("1",), True)
     assert site.apis == {"apps/v1/Deployment"}
     leaving = {**cluster, "metadata": {**cluster["metadata"], "deletionTimestamp": _EARLY}}  # type: ignore[dict-item]
-    assert not member_of(_decoded(leaving, ClusterObject)).site.ready
+    assert member_of(_decoded(leaving, ClusterObject)).leaving
 
 
 def _decoded(document: dict[str, Any], kind: type[Any]) -> Any:
@@ -174,10 +174,11 @@ def test_summaries_and_ledgers_are_read_or_the_trouble_is_said() -> None:
     assert note_of(_config_map("ledger", {"ledger": "nonsense"})).ledger.promises == ()
 
 
-def test_a_quota_is_what_it_leaves() -> None:
+def test_a_quota_has_amounts_by_the_names_that_it_uses() -> None:
     quota = {
         "metadata": {"name": "q", "namespace": "shop"},
         "spec": {"overall": {"requests.cpu": "10", "memory": "4Gi"}},
         "status": {"overallUsed": {"requests.cpu": "4"}},
     }
-    assert quota_of(_decoded(quota, QuotaObject)).left == {"cpu": 6000, "memory": 4 * 2**30}
+    found = quota_of(_decoded(quota, QuotaObject))
+    assert (found.hard, found.used) == ({"requests.cpu": 10_000, "memory": 4 * 2**30}, {"requests.cpu": 4000})

@@ -112,25 +112,6 @@ def test_room_is_given_back_when_a_binding_goes() -> None:
     assert hub.ledger("a").promises == ()
 
 
-def test_a_site_that_is_silent_for_too_long_loses_its_replicas() -> None:
-    hub = FakeHub()
-    scheduler = FakeScheduler(hub, FleetSettings(failover_seconds=0.001))
-    scheduler.add_site(_summary("a", 1))
-    scheduler.add_site(_summary("b", 1, 0.9))
-    hub.add_binding("web", 3)
-    scheduler.look()
-    asyncio.run(scheduler.settle())
-    assert hub.clusters("web") == {"a": 3}
-    scheduler.add_site(_summary("a", 1), ready=False, version=2)
-    scheduler.look()
-    for _ in range(2):
-        scheduler.scheduler._looked = 0.0
-        asyncio.run(scheduler.settle())
-        time.sleep(0.01)
-    assert hub.clusters("web") == {"b": 3}
-    assert hub.ledger("a").promises == ()
-
-
 def test_replicas_that_a_member_cannot_place_go_elsewhere() -> None:
     hub = FakeHub()
     scheduler = FakeScheduler(hub, FleetSettings(unplaced_seconds=0.001))

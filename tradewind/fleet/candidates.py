@@ -1,6 +1,6 @@
 """The sites as one request sees them: how many replicas fit, and what they cost there."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -56,9 +56,13 @@ class Candidates:
     @cached_property
     def having(self) -> Mask:
         """(S,) with replicas of the request: the room that these take is theirs."""
+        return self.named(self.request.places)
+
+    def named(self, names: Iterable[str]) -> Mask:
+        """(S,) of those with such a name."""
         row_of = self.sites.row_of
-        have = [row_of[name] for name, count in self.request.current.items() if count > 0 and name in row_of]
-        return np.isin(self.rows, have) if have else np.zeros(len(self), np.bool_)
+        rows = [row_of[name] for name in names if name in row_of]
+        return np.isin(self.rows, rows) if rows else np.zeros(len(self), np.bool_)
 
     @cached_property
     def fit(self) -> Fit:

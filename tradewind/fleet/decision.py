@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 import numpy as np
 
@@ -13,7 +14,6 @@ from tradewind.fleet.division import (
     Option,
     aggregated,
     by_cost,
-    duplicated,
     shrunk,
     weighted,
 )
@@ -26,6 +26,8 @@ from tradewind.fleet.scorers.price import Price
 from tradewind.fleet.sites import Codes, Floats, Sites
 from tradewind.fleet.spread import within
 
+Outcome = Literal["Success", "NoClusterFit", "Unschedulable", "QuotaExceeded", "Unsupported"]
+
 _MOST_OPTIONS = 64  # that a division looks at closely, unless they have too little room
 _BEST_OF_GROUP = 8
 
@@ -37,6 +39,9 @@ class Decision:
     value: float = 0.0  # the mean total score of the replicas
     values: Mapping[str, float] = field(default_factory=dict)  # of the best sites, for those who compare
     reason: str = ""  # why there is no division
+    outcome: Outcome = "Success"
+    cleared: bool = False  # the policy forbids all sites, also those that have replicas
+    note: str = ""  # which sites are left out, where each that matches should get a copy
 
     @property
     def placed(self) -> bool:
@@ -44,13 +49,24 @@ class Decision:
 
 
 def decide(request: Request, sites: Sites, policy: SitePolicy, now: float) -> Decision:
-    """With several affinities the first that has a place for all replicas; else why the last had none."""
-    decision = Decision(reason="the placement has no cluster affinity")
-    for affinity in request.placement.affinities:
+    """With several affinities the first, from the one used last on, that has a place for all replicas.
+
+    Where none has, the reason is that of the first.
+    """
+    if request.workload and not request.replicas:
+        return Decision(affinity_name=request.affinity_name)
+    affinities = request.placement.affinities
+    names = [each.affinity_name for each in affinities]
+    start = names.index(request.affinity_name) if request.affinity_name in names else 0
+    decisions = []
+    for affinity in affinities[start:]:
         decision = _decide(request, sites, policy, now, affinity)
         if decision.placed:
             return decision
-    return decision
+        decisions.append(decision)
+    if all(each.cleared for each in decisions):
+        return decisions[0]
+    return next(each for each in decisions if not each.cleared)
 
 
 def _decide(
@@ -59,18 +75,38 @@ def _decide(
     everywhere = Candidates.all_of(request, sites, now)
     candidates, rejections, kept = policy.filter(everywhere, Affinity(affinity))
     if not len(candidates):
-        return Decision(reason=unplaced(len(everywhere), rejections))
+        forbidden = bool(rejections) and not any(each.rule.keeps for each in rejections)
+        reason = unplaced(len(everywhere), rejections)
+        return Decision(reason=reason, outcome="NoClusterFit", cleared=forbidden)
     totals = policy.total(candidates)
     options = _options(candidates, totals, policy, kept)
     division = _divided(request, options)
+    if division is not None and _exceeds_quota(request, division):
+        return Decision(reason="would take the tenant over its quota", outcome="QuotaExceeded")
     if division is None:
         room = sum(option.room for option in options)
         fits = f"site(s) had room for {room} of {request.replicas} replica(s) within the placement"
         return Decision(
-            reason=f"{unplaced(len(everywhere), rejections, len(candidates))}, {len(candidates)} {fits}"
+            reason=f"{unplaced(len(everywhere), rejections, len(candidates))}, {len(candidates)} {fits}",
+            outcome="Unschedulable",
         )
     values = {option.name: option.value for option in options}
-    return Decision(division, affinity.affinity_name, _worth(options, division), values)
+    waiting = [each for each in rejections if each.rule.keeps] if request.everywhere else []
+    return Decision(
+        division,
+        affinity.affinity_name,
+        _worth(options, division),
+        values,
+        note=unplaced(len(everywhere), waiting, len(candidates)) if waiting else "",
+    )
+
+
+def _exceeds_quota(request: Request, division: Mapping[str, int]) -> bool:
+    """Only what adds replicas needs room in the quota."""
+    count = sum(division.values())
+    if request.quota is None or count <= request.held:
+        return False
+    return any(count * request.requests.get(name, 0) > left for name, left in request.quota.items())
 
 
 def _worth(options: Sequence[Option], division: Mapping[str, int]) -> float:
@@ -90,7 +126,8 @@ def _options(
     candidates: Candidates, totals: Floats, policy: SitePolicy, kept: frozenset[str]
 ) -> list[Option]:
     """The best first, and of equals the one with the lower name, so that a decision can be repeated."""
-    placement, current = candidates.request.placement, candidates.request.current
+    request = candidates.request
+    placement, current = request.placement, request.current
     weights = _static_weights(candidates)
     fields = _spread_fields(candidates)
     chosen = _shortlist(candidates, totals, fields)
@@ -99,10 +136,12 @@ def _options(
     for index, curve in zip(chosen, curves, strict=True):
         record = candidates.record(index)
         name = record.name
+        here = bool(candidates.having[index]) and (request.everywhere or not request.fresh)
         room = current.get(name, 0) + (0 if name in kept else int(candidates.room[index]))
+        room = max(1, request.replicas) if request.everywhere else room
         groups = {by: record.groups(by) for by in fields}
         weight = room if placement.division == "Dynamic" else int(weights[index])
-        options.append(Option(name, room, float(totals[index]), curve, weight, groups))
+        options.append(Option(name, room, float(totals[index]), curve, weight, groups, here))
     return sorted(options, key=lambda option: (-option.value, option.name))
 
 
@@ -116,7 +155,8 @@ def _shortlist(candidates: Candidates, totals: Floats, fields: Sequence[str]) ->
     With constraints also the best of each group, so that a minimum of regions is not lost in a crowd.
     """
     request = candidates.request
-    if request.placement.division in {"Duplicated", "Static"} or len(candidates) <= _MOST_OPTIONS:
+    everywhere = request.everywhere or request.placement.division == "Static"
+    if everywhere or len(candidates) <= _MOST_OPTIONS:
         return list(map(int, best(totals, len(candidates))))
     grouped = set(fields) - {"cluster"}
     order = best(totals, len(candidates) if grouped else _MOST_OPTIONS)
@@ -160,7 +200,7 @@ def _curves(
 
     Where a request is decided anew, the first replicas of a site are those that it has.
     """
-    if not weight or candidates.request.placement.division == "Duplicated":
+    if not weight or candidates.request.everywhere:
         return [()] * len(chosen)
     cost, room = candidates.steps(chosen)
     median = candidates.median_cost
@@ -190,13 +230,13 @@ _DIVIDERS: Mapping[str, Divide] = {
 
 def _divided(request: Request, options: Sequence[Option]) -> Division | None:
     placement = request.placement
-    allowed = within(options, placement.spread_constraints or (), request.replicas)
+    # As Karmada: static weights go before spread constraints, and copies need no room to be spread.
+    constraints = (placement.spread_constraints or ()) if placement.division != "Static" else ()
+    allowed = within(options, constraints, 0 if request.everywhere else request.replicas)
     if allowed is None:
         return None
-    if not request.replicas:
-        return {option.name: 0 for option in allowed.options}
-    if placement.division == "Duplicated":
-        return duplicated(allowed.options, request.replicas) or None
+    if request.everywhere:
+        return {option.name: request.replicas for option in allowed.options}
     weighed = allowed.options
     divide = _DIVIDERS[placement.division]
     names = {option.name for option in weighed}
@@ -216,7 +256,15 @@ def _steady(
     """Replicas stay where they are; only what is missing is divided, only what is too much leaves."""
     missing = request.replicas - sum(current.values())
     if missing < 0:
-        return shrunk(current, {option.name: option.value for option in options}, request.replicas)
+        if request.placement.division == "Dynamic":
+            shares = [
+                replace(option, room=current[option.name], weight=current[option.name])
+                for option in options
+                if option.name in current
+            ]
+            return weighted(shares, request.replicas, [name for name in required if name in current])
+        values = {option.name: option.value for option in options}
+        return shrunk(current, values, request.replicas, required)
     left = [replace(option, room=option.room - current.get(option.name, 0)) for option in options]
     needed = [name for name in required if not current.get(name)]
     more = divide(left, missing, needed) if missing else {}

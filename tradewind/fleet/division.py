@@ -23,6 +23,7 @@ class Option:
     ] = ()  # score of the next replicas, and how many have it; none: `value`
     weight: int = 1
     groups: Mapping[str, tuple[str, ...]] | None = None  # by spread field
+    here: bool = False  # it has replicas, which are to stay
 
     def value_after(self, taken: int) -> float:
         """Of the next replica, once so many are there."""
@@ -71,12 +72,12 @@ def by_cost(options: Sequence[Option], replicas: int, required: Sequence[str] = 
 
 
 def aggregated(options: Sequence[Option], replicas: int, required: Sequence[str] = ()) -> Division | None:
-    """As few sites as possible; of those that do with as few, the best, and these are filled by cost."""
+    """As few sites as possible: those that have replicas, then the best; these are filled by cost."""
     given = _required(options, replicas, required)
     if given is None:
         return None
-    must = [option for option in options if option.name in given]
-    chosen, others = must, [option for option in options if option.name not in given]
+    chosen = [option for option in options if option.name in given or option.here]
+    others = [option for option in options if option not in chosen]
     while sum(option.room for option in chosen) < replicas:
         short = replicas - sum(option.room for option in chosen)
         enough = [option for option in others if option.room >= short]
@@ -117,11 +118,6 @@ def _shares(options: Sequence[Option], replicas: int) -> list[int]:
     return shares
 
 
-def duplicated(options: Sequence[Option], replicas: int) -> Division:
-    """All of them, on each site that has the room."""
-    return {option.name: replicas for option in options if option.room >= replicas}
-
-
 def _required(options: Sequence[Option], replicas: int, names: Sequence[str]) -> Division | None:
     """One replica for each site that must have some."""
     rooms = {option.name: option.room for option in options}
@@ -130,10 +126,13 @@ def _required(options: Sequence[Option], replicas: int, names: Sequence[str]) ->
     return dict.fromkeys(names, 1)
 
 
-def shrunk(current: Mapping[str, int], values: Mapping[str, float], replicas: int) -> Division:
-    """Fewer replicas: they leave the worst site first."""
+def shrunk(
+    current: Mapping[str, int], values: Mapping[str, float], replicas: int, required: Sequence[str] = ()
+) -> Division:
+    """Fewer replicas: they leave the worst site first, and a required site last."""
     kept = dict(current)
+    least = {name: 1 for name in required if current.get(name)} if len(required) <= replicas else {}
     for name in sorted(current, key=lambda name: (values.get(name, float("-inf")), name)):
         surplus = sum(kept.values()) - replicas
-        kept[name] -= min(kept[name], max(0, surplus))
+        kept[name] -= min(kept[name] - least.get(name, 0), max(0, surplus))
     return {name: count for name, count in kept.items() if count}

@@ -27,6 +27,7 @@ class AtHome:
     name: ClassVar[str] = "at_home"
     reason: ClassVar[str] = "were another scheduler's"
     keeps: ClassVar[bool] = True
+    of_pods: ClassVar[bool] = False
 
     home: Callable[[str], str]  # of a partition
     identity: str

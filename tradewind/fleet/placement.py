@@ -9,6 +9,10 @@ from tradewind.cluster.wire import LabelSelector, Requirement, Toleration
 SpreadField = Literal["cluster", "region", "zone", "provider"]
 
 
+class Unsupported(msgspec.Struct, frozen=True):
+    """A field that is only looked at to refuse it."""
+
+
 class FieldSelector(msgspec.Struct, frozen=True, rename="camel"):
     match_expressions: tuple[Requirement, ...] | None = None
 
@@ -19,10 +23,12 @@ class ClusterAffinity(msgspec.Struct, frozen=True, rename="camel"):
     exclude: tuple[str, ...] | None = None
     label_selector: LabelSelector | None = None
     field_selector: FieldSelector | None = None
+    overflow_affinities: tuple[Unsupported, ...] | None = None
 
 
 class SpreadConstraint(msgspec.Struct, frozen=True, rename="camel"):
-    spread_by_field: SpreadField = "cluster"
+    spread_by_field: SpreadField | Literal[""] = ""
+    spread_by_label: str = ""
     min_groups: int = 1
     max_groups: int = 0  # 0: any number
 
@@ -49,11 +55,23 @@ class Placement(msgspec.Struct, frozen=True, rename="camel"):
     cluster_tolerations: tuple[Toleration, ...] | None = None
     spread_constraints: tuple[SpreadConstraint, ...] | None = None
     replica_scheduling: ReplicaScheduling | None = None
+    workload_affinity: Unsupported | None = None
 
     @property
     def affinities(self) -> tuple[ClusterAffinity, ...]:
         """Tried one after the other, until one of them has room."""
         return self.cluster_affinities or (self.cluster_affinity or ClusterAffinity(),)
+
+    @property
+    def unsupported(self) -> str:
+        """The field of Karmada's that Tradewind does not support, if there is one."""
+        if self.workload_affinity is not None:
+            return "placement.workloadAffinity"
+        if any(each.overflow_affinities for each in self.affinities):
+            return "placement.clusterAffinities[].overflowAffinities"
+        if any(not each.spread_by_field for each in self.spread_constraints or ()):
+            return "placement.spreadConstraints[].spreadByLabel"
+        return ""
 
     @property
     def division(self) -> Literal["Duplicated", "Aggregated", "Static", "Dynamic", "Cost"]:

@@ -8,9 +8,8 @@ import numpy as np
 
 from tradewind.fleet.candidates import Candidates
 from tradewind.fleet.filters.apis import Apis
-from tradewind.fleet.filters.feasible_nodes import FeasibleNodes
-from tradewind.fleet.filters.health import ErrorRate, Excluded, Ready, Summarised
-from tradewind.fleet.filters.quota import TenantQuota
+from tradewind.fleet.filters.feasible_nodes import FeasibleNodes, WholeCopy
+from tradewind.fleet.filters.health import ErrorRate, Evicting, Excluded, Ready, Summarised
 from tradewind.fleet.filters.tolerations import Tolerations
 from tradewind.fleet.request import Near, Request
 from tradewind.fleet.rules import SiteFilter, SiteScorer
@@ -29,14 +28,15 @@ from tradewind.fleet.weights import DEFAULT_WEIGHTS, check_names
 # The cheap ones first: each looks only at what the ones before it have left. Affinity comes before all of
 # them, because a placement may have several, to be tried one after the other.
 FILTERS: tuple[SiteFilter, ...] = (
+    Evicting(),
     Ready(),
     Excluded(),
     Tolerations(),
     Apis(),
     Summarised(),
     ErrorRate(),
-    TenantQuota(),
     FeasibleNodes(),
+    WholeCopy(),
 )
 
 SCORERS: tuple[SiteScorer, ...] = (
@@ -73,15 +73,19 @@ class SitePolicy:
         check_names(self.weights)
 
     def filter(self, candidates: Candidates, first: SiteFilter) -> Verdict:
-        """A site that has replicas keeps them where a rule lets it, but gets no more."""
-        request, row_of = candidates.request, candidates.sites.row_of
-        current = {} if request.fresh else request.current
-        have = [row_of[name] for name, count in current.items() if count > 0 and name in row_of]
+        """A site that has replicas keeps them where a rule lets it, but gets no more.
+
+        A full reschedule may move replicas; where every site gets a copy, there is nothing to move.
+        """
+        request = candidates.request
+        staying = request.everywhere or not request.fresh
         rejections, kept = [], set[str]()
         for rule in (first, *self.filters):
+            if rule.of_pods and not request.workload:
+                continue
             mask = rule.feasible(candidates)
             if not mask.all():
-                stays = ~mask & np.isin(candidates.rows, have) if rule.keeps and have else np.zeros_like(mask)
+                stays = ~mask & candidates.having if rule.keeps and staying else np.zeros_like(mask)
                 if stays.any():
                     kept.update(candidates.take(stays).names)
                 out = candidates.take(~(mask | stays))

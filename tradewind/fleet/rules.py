@@ -12,6 +12,7 @@ class SiteFilter(Protocol):
     name: ClassVar[str]
     reason: ClassVar[str]  # a predicate after "site(s)", the same text each time
     keeps: ClassVar[bool]  # may replicas that are there stay, though no more come?
+    of_pods: ClassVar[bool]  # does it concern workloads only?
 
     def feasible(self, candidates: Candidates) -> Mask: ...
 

@@ -94,7 +94,6 @@ class FleetSettings(_Settings):
     summary_seconds: Seconds = Field(default=120.0, description="then a summary is too old")
     max_error_rate: float = Field(default=0.5, ge=0, le=1, description="of a site's bindings")
     promise_seconds: Seconds = Field(default=300.0, description="then a summary must show it")
-    failover_seconds: Seconds = Field(default=60.0, description="a site not ready, then its replicas go")
     unplaced_seconds: Seconds = Field(default=60.0, description="replicas without a node, then they go")
     exclude_seconds: Seconds = Field(default=600.0, description="the site that could not place them")
     move_gain: float | None = Field(

@@ -1,6 +1,6 @@
 """Karmada's spread constraints: between so many and so many clusters, regions, zones or providers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from tradewind.fleet.division import Option
@@ -17,16 +17,18 @@ def within(
 ) -> Allowed | None:
     """None where the minima cannot be reached; `options` come with the best first.
 
-    The best come in as long as no maximum is passed. Where that leaves too little room, those with most room
-    come first instead.
+    Sites that have replicas come in first, then the best, as long as no maximum is passed. Where that leaves
+    too little room, those with most room come first instead.
     """
     if not constraints:
         return Allowed(options, ())
+    here_first = sorted(options, key=lambda option: not option.here)
     by_room = sorted(options, key=lambda option: -option.room)
     found = None
-    for order in (options, by_room):
-        allowed = _capped(order, constraints)
-        required = _minimal(allowed, constraints)
+    for order in (here_first, by_room):
+        chosen = _capped(order, constraints)
+        allowed = [option for option in options if option.name in chosen]
+        required = _minimal([option for option in order if option.name in chosen], constraints)
         if required is None:
             continue
         found = Allowed(allowed, required)
@@ -39,7 +41,7 @@ def _groups(option: Option, by: str) -> tuple[str, ...]:
     return (option.groups or {}).get(by, ())
 
 
-def _capped(options: Sequence[Option], constraints: Sequence[SpreadConstraint]) -> list[Option]:
+def _capped(options: Sequence[Option], constraints: Sequence[SpreadConstraint]) -> Collection[str]:
     """Best first, whoever brings a group to every minimum that lacks one, then to any; then all that fit."""
     used: Mapping[str, set[str]] = {each.spread_by_field: set() for each in constraints}
     chosen: dict[str, None] = {}
@@ -52,7 +54,7 @@ def _capped(options: Sequence[Option], constraints: Sequence[SpreadConstraint]) 
                 chosen[option.name] = None
                 for by, groups in used.items():
                     groups.update(_groups(option, by))
-    return [option for option in options if option.name in chosen]
+    return chosen
 
 
 def _lacks(constraint: SpreadConstraint, used: Mapping[str, set[str]]) -> bool:

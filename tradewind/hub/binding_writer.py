@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -11,13 +11,15 @@ from tradewind.errors import ConflictError
 from tradewind.fleet.decision import Decision
 from tradewind.hub.ledger_store import written_decoder
 from tradewind.hub.records import APPLIED_PLACEMENT, FORWARDED_ANNOTATION, SCHEDULED, Binding, binding_of
-from tradewind.hub.wire import BINDINGS, BindingObject, Metadata
+from tradewind.hub.wire import BINDINGS, BindingObject, TargetCluster
 from tradewind.kube.client import Client
 from tradewind.kube.writes import ApiWrites
 
 NOWHERE: Mapping[str, int] = {}
 _TRIES = 5
 _MAX_MESSAGE = 1024
+_TIME = "%Y-%m-%dT%H:%M:%SZ"
+_SCHEDULED = "Binding has been scheduled successfully."
 
 _decoder = msgspec.json.Decoder(BindingObject)
 
@@ -32,14 +34,14 @@ class BindingWriter:
 
     async def place(
         self, binding: Binding, decision: Decision, leaving: Mapping[str, int] = NOWHERE
-    ) -> Metadata:
+    ) -> Binding:
         """Raise ConflictError where the binding is no longer what was read; gives what it is now.
 
         Sites that are left by choice keep their replicas until the new ones are ready: Karmada's graceful
         eviction sees to that.
         """
         clusters = [_target(name, replicas) for name, replicas in sorted(decision.division.items())]
-        metadata = {
+        head = {
             "resourceVersion": binding.version,
             "annotations": {APPLIED_PLACEMENT: bytes(binding.object.spec.placement).decode()},
         }
@@ -47,9 +49,17 @@ class BindingWriter:
         if leaving:
             evicting = binding.object.spec.graceful_eviction_tasks or ()
             spec["gracefulEvictionTasks"] = [*evicting, *(_eviction(*each) for each in leaving.items())]
-        patch = {"metadata": metadata, "spec": spec}
+        patch = {"metadata": head, "spec": spec}
         answer = await self._writes.patch(_path(binding), patch)
-        return written_decoder.decode(answer).metadata
+        changed = msgspec.structs.replace(
+            binding.object.spec,
+            clusters=tuple(TargetCluster(*each) for each in decision.division.items()),
+            graceful_eviction_tasks=spec.get(
+                "gracefulEvictionTasks", binding.object.spec.graceful_eviction_tasks
+            ),
+        )
+        metadata = written_decoder.decode(answer).metadata
+        return binding_of(msgspec.structs.replace(binding.object, metadata=metadata, spec=changed))
 
     async def forward(self, binding: Binding, scheduler: str) -> None:
         """Raise ConflictError where the binding is no longer what was read."""
@@ -59,27 +69,29 @@ class BindingWriter:
         }
         await self._writes.patch(_path(binding), {"metadata": metadata})
 
-    async def report(self, binding: Binding, now_is: Metadata, decision: Decision) -> bool:
+    async def report(self, binding: Binding, decision: Decision) -> bool:
         """In the status; another's write in between is read again, and its conditions are carried over.
 
         False where others came in between each time: then it is still to be said.
         """
+        generation = binding.generation
         for _ in range(_TRIES):
-            status = _status(binding, decision, now_is.generation)
-            patch = {"metadata": {"resourceVersion": now_is.resource_version}, "status": status}
+            status = _status(binding, decision, generation)
+            patch = {"metadata": {"resourceVersion": binding.version}, "status": status}
             try:
                 await self._writes.patch(f"{_path(binding)}/status", patch)
             except ConflictError:
                 binding = await self.read(binding)
-                if binding.generation != now_is.generation:
+                if binding.generation != generation:
                     return True  # whoever changed it has asked for a new decision
-                now_is = binding.object.metadata
             else:
                 return True
         return False
 
 
 def _path(binding: Binding) -> str:
+    if not binding.namespace:
+        return f"{BINDINGS}/clusterresourcebindings/{binding.name}"
     return f"{BINDINGS}/namespaces/{binding.namespace}/resourcebindings/{binding.name}"
 
 
@@ -98,7 +110,11 @@ def _target(name: str, replicas: int) -> dict[str, Any]:
 
 
 def _status(binding: Binding, decision: Decision, generation: int) -> dict[str, Any]:
-    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    moment = datetime.now(UTC)
+    asked = binding.object.spec.reschedule_triggered_at
+    if asked is not None and binding.rescheduled:
+        moment = max(moment, asked + timedelta(seconds=1))  # times are whole seconds: this one is answered
+    now = moment.strftime(_TIME)
     conditions = binding.object.status.conditions or ()
     before = next((each for each in conditions if each.type == SCHEDULED), None)
     state = "True" if decision.placed else "False"
@@ -106,10 +122,8 @@ def _status(binding: Binding, decision: Decision, generation: int) -> dict[str, 
     condition = {
         "type": SCHEDULED,
         "status": state,
-        "reason": "Success" if decision.placed else "NoClusterFit",
-        "message": "Binding has been scheduled successfully."
-        if decision.placed
-        else decision.reason[:_MAX_MESSAGE],
+        "reason": decision.outcome,
+        "message": (decision.reason or decision.note or _SCHEDULED)[:_MAX_MESSAGE],
         "lastTransitionTime": before.last_transition_time if same and before else now,
     }
     others = [msgspec.to_builtins(each) for each in conditions if each.type != SCHEDULED]

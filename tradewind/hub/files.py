@@ -1,6 +1,7 @@
 """A hub from a file: what `kubectl get clusters,resourcebindings,configmaps -A -o json` wrote there.
 
-Karmada's FederatedResourceQuotas are read as well. ConfigMaps other than the fleet's are left out.
+Karmada's FederatedResourceQuotas, ClusterResourceBindings and policies are read as well. ConfigMaps other
+than the fleet's are left out.
 """
 
 from pathlib import Path
@@ -10,20 +11,26 @@ import msgspec
 
 from tradewind.cluster.files import parts
 from tradewind.errors import ClusterFileError
-from tradewind.hub.records import FLEET_LABEL, binding_of, member_of, note_of, quota_of
+from tradewind.hub.records import FLEET_LABEL, binding_of, member_of, note_of, policy_of, quota_of
 from tradewind.hub.state import FleetState
-from tradewind.hub.wire import BindingObject, ClusterObject, ConfigMapObject, QuotaObject
+from tradewind.hub.wire import BindingObject, ClusterObject, ConfigMapObject, PolicyObject, QuotaObject
 from tradewind.kube.objects import UNREADABLE
 
 _GROUPS = {
     "Cluster": "cluster.karmada.io",
     "ResourceBinding": "work.karmada.io",
+    "ClusterResourceBinding": "work.karmada.io",
+    "PropagationPolicy": "policy.karmada.io",
+    "ClusterPropagationPolicy": "policy.karmada.io",
     "FederatedResourceQuota": "policy.karmada.io",
 }
 _KINDS: dict[str, type[Any]] = {
     "Cluster": ClusterObject,
     "ConfigMap": ConfigMapObject,
     "ResourceBinding": BindingObject,
+    "ClusterResourceBinding": BindingObject,
+    "PropagationPolicy": PolicyObject,
+    "ClusterPropagationPolicy": PolicyObject,
     "FederatedResourceQuota": QuotaObject,
 }
 
@@ -54,8 +61,12 @@ def _apply(state: FleetState, kind: str, each: Any) -> None:
     match kind, _of_fleet(each):
         case "Cluster", _:
             state.members.apply(member_of(each))
-        case "ResourceBinding", _:
+        case "ResourceBinding" | "ClusterResourceBinding", _:
             state.bindings.apply(binding_of(each))
+        case "PropagationPolicy", _:
+            state.policies.apply(policy_of(each))
+        case "ClusterPropagationPolicy", _:
+            state.cluster_policies.apply(policy_of(each))
         case "FederatedResourceQuota", _:
             state.quotas.apply(quota_of(each))
         case "ConfigMap", "summary":

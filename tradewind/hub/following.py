@@ -1,10 +1,15 @@
-"""Which settled bindings would be better off elsewhere now: some are looked at each time, all in turn."""
+"""Which settled bindings a new decision would change: some are looked at each time, all in turn.
+
+Duplicated workloads and objects without replicas go to each site that matches, also to one that joins or has
+room later. Divided workloads stay, unless another place is better by `moveGain`.
+"""
 
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterator
 
 from tradewind.errors import TradewindError
+from tradewind.fleet.decision import decide
 from tradewind.fleet.moves import Moves, gain
 from tradewind.fleet.policy import SitePolicies
 from tradewind.fleet.request import Request
@@ -30,9 +35,9 @@ class Following:
         now: float,
     ) -> Iterator[str]:
         """Keys of those that are to be decided anew."""
-        if settings.move_gain is None:
-            return
-        by_key = {binding.key: binding for binding in bindings if _settled(binding)}
+        moving = settings.move_gain is not None
+        followed = (each for each in bindings if not each.refusal)
+        by_key = {each.key: each for each in followed if each.everywhere or (moving and _settled(each))}
         if not self._rota:
             self._rota.extend(by_key)
         until = time.perf_counter() + _BUDGET_SECONDS
@@ -43,12 +48,23 @@ class Following:
                 continue
             try:
                 request = self._request_of(by_key[key])
-                gained = gain(request, sites, policies.of(request), now)
+                if self._due(request, sites, policies, settings, now):
+                    yield key
             except TradewindError:
                 continue  # a request that cannot be read; its turn has said so
-            least, seconds = settings.move_gain, settings.move_seconds
-            if self._moves.due(key, gained, least=least, seconds=seconds, now=now):
-                yield key
+
+    def _due(
+        self, request: Request, sites: Sites, policies: SitePolicies, settings: FleetSettings, now: float
+    ) -> bool:
+        policy = policies.of(request)
+        if request.everywhere:
+            decision = decide(request, sites, policy, now)
+            return (decision.placed or decision.cleared) and decision.division != request.current
+        least, seconds = settings.move_gain, settings.move_seconds
+        gained = gain(request, sites, policy, now)
+        return least is not None and self._moves.due(
+            request.key, gained, least=least, seconds=seconds, now=now
+        )
 
 
 def _settled(binding: Binding) -> bool:

@@ -7,7 +7,7 @@ class FleetMetrics:
     def __init__(self, registry: CollectorRegistry) -> None:
         self.decisions = Counter(
             "tradewind_fleet_decisions",
-            "Decisions about bindings, by outcome: placed, unplaced, forwarded, conflict or failed.",
+            "Decisions about bindings, by outcome: placed, unplaced, refused, forwarded, conflict or failed.",
             ["outcome"],
             registry=registry,
         )

@@ -25,12 +25,20 @@ class HubCopy:
     def binding(self, named: str) -> Binding:
         found = self.state.bindings.get(named)
         if found is None:
-            raise TradewindError(f'there is no ResourceBinding "{named}" (NAMESPACE/NAME)')
+            raise TradewindError(
+                f'there is no ResourceBinding "{named}" (NAMESPACE/NAME), or ClusterResourceBinding (NAME)'
+            )
         return found
 
     def request(self, binding: Binding) -> Request:
+        """Raise TradewindError for one that is refused."""
+        if binding.refusal:
+            raise TradewindError(f"{binding.key}: {binding.refusal}")
         return binding.request(
-            current=binding.current, fresh=False, quota=self.state.quota_left(binding.namespace)
+            current=binding.current,
+            fresh=False,
+            quota=self.state.quota(binding),
+            policy=self.state.policy(binding),
         )
 
 

@@ -23,10 +23,12 @@ from tradewind.hub.wire import (
     BindingObject,
     ClusterObject,
     ConfigMapObject,
+    ItemStatus,
+    PolicyObject,
     QuotaObject,
     read_apis,
     read_placement,
-    ready_replicas,
+    statuses,
 )
 
 FLEET_LABEL = ANNOTATION_PREFIX + "fleet"  # summary or ledger
@@ -44,6 +46,7 @@ class Member:
     site: Site
     version: str
     namespace: str = ""
+    leaving: bool = False  # it is being removed from the hub
 
     @property
     def name(self) -> str:
@@ -61,10 +64,11 @@ def member_of(cluster: ClusterObject) -> Member:
         region=spec.region,
         provider=spec.provider,
         zones=zones,
-        ready=ready and cluster.metadata.deletion_timestamp is None,
+        ready=ready,
         apis=read_apis(status.api_enablements),
     )
-    return Member(site, cluster.metadata.resource_version)
+    leaving = cluster.metadata.deletion_timestamp is not None
+    return Member(site, cluster.metadata.resource_version, leaving=leaving)
 
 
 @dataclass(frozen=True)
@@ -96,26 +100,50 @@ def note_of(config_map: ConfigMapObject) -> SiteNote:
 
 
 @dataclass(frozen=True)
+class PolicyNote:
+    """A PropagationPolicy, or a ClusterPropagationPolicy, which has no namespace."""
+
+    name: str
+    namespace: str
+    version: str
+    annotations: Mapping[str, str]
+
+
+def policy_of(policy: PolicyObject) -> PolicyNote:
+    metadata = policy.metadata
+    annotations = metadata.annotations or {}
+    ours = {key: annotations[key] for key in (CLASS, NEAR_ANNOTATION) if key in annotations}
+    return PolicyNote(metadata.name, metadata.namespace, metadata.resource_version, ours)
+
+
+@dataclass(frozen=True)
 class Quota:
     name: str
     namespace: str
     version: str
-    left: Mapping[str, int]
+    hard: Mapping[str, int]  # by the name in the quota: cpu, requests.cpu or limits.cpu
+    used: Mapping[str, int]
 
 
 def quota_of(quota: QuotaObject) -> Quota:
-    hard, used = _amounts(quota.spec.overall), _amounts(quota.status.overall_used)
-    left = {resource: limit - used.get(resource, 0) for resource, limit in hard.items()}
     metadata = quota.metadata
-    return Quota(metadata.name, metadata.namespace, metadata.resource_version, left)
+    return Quota(
+        metadata.name,
+        metadata.namespace,
+        metadata.resource_version,
+        hard=_amounts(quota.spec.overall),
+        used=_amounts(quota.status.overall_used),
+    )
+
+
+def requested(resource: str) -> str:
+    """The resource that a request names: a container's limit is at least its request."""
+    return resource.removeprefix("requests.").removeprefix("limits.")
 
 
 def _amounts(quantities: RawQuantities | None) -> dict[str, int]:
-    """A quota may say requests.cpu for cpu."""
     nanos = read_nanos(quantities, "a quota")
-    return {
-        (name := resource.removeprefix("requests.")): amount(name, value) for resource, value in nanos.items()
-    }
+    return {resource: amount(requested(resource), value) for resource, value in nanos.items()}
 
 
 @dataclass(frozen=True)
@@ -136,7 +164,7 @@ class Binding:
 
     @property
     def key(self) -> str:
-        return f"{self.namespace}/{self.name}"
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
     @property
     def promise_key(self) -> str:
@@ -155,9 +183,8 @@ class Binding:
     @cached_property
     def partition(self) -> str:
         """Of which a scheduler is the home."""
-        requirements = self.object.spec.replica_requirements
         try:
-            requests = _amounts(requirements.resource_request if requirements else None)
+            requests = _requests(self.object)
         except QuantityError:
             requests = {}
         return partition_of(self.placement, requests, self.key)
@@ -171,22 +198,84 @@ class Binding:
         return scheduler if self.generation in {asked, asked + 1} else ""
 
     @property
-    def workload(self) -> str:
+    def workload_name(self) -> str:
         """As a member's pods name it: `tradewind.cluster.workloads`."""
         resource = self.object.spec.resource
         return f"{resource.kind} {resource.namespace}/{resource.name}"
 
     @cached_property
     def placement(self) -> Placement:
-        return read_placement(self.object.spec.placement)
+        try:
+            return read_placement(self.object.spec.placement)
+        except msgspec.MsgspecError:
+            return Placement()  # `refusal` says so
 
     @cached_property
     def current(self) -> Mapping[str, int]:
         return {target.name: target.replicas for target in self.object.spec.clusters or ()}
 
+    @property
+    def policy_key(self) -> str:
+        """Of the PropagationPolicy or ClusterPropagationPolicy that the binding comes from."""
+        annotations = self.object.metadata.annotations or {}
+        name = annotations.get("propagationpolicy.karmada.io/name", "")
+        if name:
+            return f"{self.namespace}/{name}"
+        return annotations.get("clusterpropagationpolicy.karmada.io/name", "")
+
+    @property
+    def workload(self) -> bool:
+        """As Karmada: it has replicas, or says what one takes."""
+        spec = self.object.spec
+        return spec.replicas > 0 or spec.replica_requirements is not None or bool(spec.components)
+
+    @property
+    def everywhere(self) -> bool:
+        """As `Request.everywhere`."""
+        return not self.workload or self.placement.division == "Duplicated"
+
+    @cached_property
+    def refusal(self) -> str:
+        """Why no decision is possible, whatever sites there are."""
+        spec = self.object.spec
+        try:
+            read_placement(spec.placement)
+            _requests(self.object)
+        except (msgspec.MsgspecError, QuantityError) as error:
+            return f"cannot be read: {error}"
+        unsupported = self.placement.unsupported
+        if spec.components:
+            unsupported = "components"
+        elif spec.workload_affinity_groups is not None:
+            unsupported = "workloadAffinityGroups"
+        return f"Tradewind does not support spec.{unsupported}" if unsupported else ""
+
+    @cached_property
+    def statuses(self) -> Mapping[str, ItemStatus]:
+        return statuses(self.object.status.aggregated_status)
+
     @cached_property
     def ready(self) -> Mapping[str, int]:
-        return ready_replicas(self.object.status.aggregated_status)
+        return {site: status.ready_replicas for site, status in self.statuses.items()}
+
+    def unplaced(self, site: str, waiting: int) -> int:
+        """Replicas that have no node at the site, where so many of the workload's pods wait for one.
+
+        The pods of a rolling update wait beside replicas that run; while one is under way nothing is missing.
+        """
+        replicas, status = self.current.get(site, 0), self.statuses.get(site, ItemStatus())
+        pods = replicas if status.replicas is None else status.replicas
+        if status.updated_replicas is not None and status.updated_replicas < pods:
+            return 0
+        return min(waiting, replicas, max(0, replicas - (pods - waiting)))
+
+    @cached_property
+    def used(self) -> Mapping[str, int]:
+        """What it counts for in a quota."""
+        count = sum(self.current.values())
+        if self.refusal:
+            return {}
+        return {resource: count * amount for resource, amount in _requests(self.object).items()}
 
     def ours(self, scheduler_name: str) -> bool:
         spec = self.object.spec
@@ -202,13 +291,15 @@ class Binding:
     def unsettled(self) -> bool:
         """Whether what is written is no answer to what is asked."""
         spec = self.object.spec
-        if not self.current or self.rescheduled:
+        if self.rescheduled or self._applied() != self.placement:
+            return True
+        if self.workload and not spec.replicas:
+            return bool(self.current)
+        if not self.current:
             return True
         if self.placement.division == "Duplicated":
-            wrong = any(replicas != spec.replicas for replicas in self.current.values())
-        else:
-            wrong = sum(self.current.values()) != spec.replicas
-        return wrong or self._applied() != self.placement
+            return any(replicas != spec.replicas for replicas in self.current.values())
+        return sum(self.current.values()) != spec.replicas
 
     @property
     def rescheduled(self) -> bool:
@@ -235,15 +326,21 @@ class Binding:
         fresh: bool,
         excluded: frozenset[str] = frozenset(),
         quota: Mapping[str, int] | None = None,
+        policy: PolicyNote | None = None,
     ) -> Request:
-        """Raise QuantityError for a request of resources that cannot be read."""
-        spec = self.object.spec
-        resource, annotations = spec.resource, self.object.metadata.annotations or {}
-        evicted = frozenset(str(task.get("fromCluster")) for task in spec.graceful_eviction_tasks or ())
+        """Raise QuantityError for a request of resources that cannot be read.
+
+        The annotations of its policy count where the binding, which Karmada makes, has none of its own.
+        """
+        spec, status = self.object.spec, self.object.status
+        resource, own = spec.resource, self.object.metadata.annotations or {}
+        annotations = {**(policy.annotations if policy else {}), **own}
+        evicting = frozenset(str(task.get("fromCluster")) for task in spec.graceful_eviction_tasks or ())
         return Request(
             key=self.promise_key,
             pod=_pod(self.object),
             replicas=spec.replicas,
+            workload=self.workload,
             placement=self.placement,
             api=f"{resource.api_version}/{resource.kind}",
             tenant=self.namespace,
@@ -251,24 +348,24 @@ class Binding:
             priority=self.priority,
             current=current,
             fresh=fresh,
-            excluded=excluded | evicted,
+            excluded=excluded,
+            evicting=evicting,
+            affinity_name=status.scheduler_observed_affinity_name,
             near=_near(annotations.get(NEAR_ANNOTATION, "")),
             quota=quota,
+            held=sum(self.current.values()),
         )
 
 
 def binding_of(binding: BindingObject) -> Binding:
-    found = Binding(binding)
-    _ = found.placement  # one that cannot be read is skipped by the watch, with a warning
-    return found
+    return Binding(binding)
 
 
 def _pod(binding: BindingObject) -> Pod:
     requirements = binding.spec.replica_requirements
     claim = requirements.node_claim if requirements else None
     affinity = claim.hard_node_affinity if claim else None
-    nanos = read_nanos(requirements.resource_request if requirements else None, "the replica requirements")
-    requests = {resource: amount(resource, value) for resource, value in nanos.items()}
+    requests = _requests(binding)
     if binding.spec.replicas:
         requests["pods"] = 1
     return Pod(
@@ -283,6 +380,13 @@ def _pod(binding: BindingObject) -> Pod:
         node_terms=None if affinity is None else affinity.node_selector_terms or (),
         tolerations=(claim.tolerations if claim else None) or (),
     )
+
+
+def _requests(binding: BindingObject) -> dict[str, int]:
+    """Of one replica."""
+    requirements = binding.spec.replica_requirements
+    nanos = read_nanos(requirements.resource_request if requirements else None, "the replica requirements")
+    return {resource: amount(resource, value) for resource, value in nanos.items()}
 
 
 def _near(text: str) -> Near | None:

@@ -3,7 +3,9 @@
 import asyncio
 import logging
 import time
+from collections import defaultdict
 from collections.abc import Callable, Coroutine, Mapping
+from http import HTTPStatus
 
 from tradewind.errors import ApiError, ConflictError, NotFoundError, TradewindError
 from tradewind.fleet.decision import Decision
@@ -54,11 +56,12 @@ class FleetScheduler:
         self._homes = homes or HomeView("", lambda: frozenset({""}))
         self._queue = FairQueue(settings.tenant_in_flight)
         self._troubles = Troubles()
-        self._following = Following(lambda binding: self._request(binding, time.time()))
-        self._moving: set[str] = set()  # to be decided anew, because another place is better
+        self._following = Following(self._request)
+        self._moving: set[str] = set()  # to be decided anew, because the decision would be another one now
         self._attempted: dict[str, int] = {}  # the generation that was looked at last
         self._forced: set[str] = set()  # to be looked at whatever their generation says
         self._known: dict[str, Binding] = {}  # ours, as they were last seen
+        self._quota_turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._tasks: set[asyncio.Task[None]] = set()
         self._looked = 0.0
         self._usable = 0
@@ -117,11 +120,10 @@ class FleetScheduler:
             self._forced.add(key)
             self._consider(key, now, at_head=True)
         sites = self._state.sites
-        if self._settings.move_gain is not None:
-            at_home = [each for each in bindings if self._homes.at_home(each)]
-            for key in self._following.look(at_home, sites, self._policies, self._settings, now):
-                self._moving.add(key)
-                self._consider(key, now)
+        at_home = [each for each in bindings if self._homes.at_home(each)]
+        for key in self._following.look(at_home, sites, self._policies, self._settings, now):
+            self._moving.add(key)
+            self._consider(key, now)
         ready, usable = sites.ready[sites.rows], sites.usable[sites.rows]
         count = int((ready & usable).sum())
         if count > self._usable:
@@ -138,6 +140,8 @@ class FleetScheduler:
         if binding is None or not binding.ours(self._name):
             self._queue.forget(key)
             self._attempted.pop(key, None)
+            self._forced.discard(key)
+            self._moving.discard(key)
             self._homes.forget(key)
             self._release(key)
             return
@@ -186,13 +190,13 @@ class FleetScheduler:
         except Exception:  # noqa: BLE001  any defect at all: the other bindings go on
             _log.exception("%s could not be scheduled", waiting.key)
         finally:
-            self._queue.done(waiting.key, succeeded=outcome in {"placed", "forwarded"})
+            self._queue.done(waiting.key, succeeded=outcome in {"placed", "forwarded", "refused"})
         self._metrics.decisions.labels(outcome).inc()
         if outcome == "placed":
             self._metrics.schedule_seconds.observe(time.monotonic() - started)
         elif outcome == "conflict":
             self._queue.add(waiting, at_head=True)
-        elif outcome != "forwarded" and self._state.bindings.get(waiting.key) is not None:
+        elif outcome not in {"forwarded", "refused"} and self._state.bindings.get(waiting.key) is not None:
             self._queue.add_later(waiting, time.time())
         self._start_turns()
 
@@ -208,37 +212,55 @@ class FleetScheduler:
             _log.warning("%s could not be read: %s", key, error)
 
     async def _schedule(self, key: str) -> str:
+        """A tenant with a quota has one binding decided at a time."""
+        binding = self._state.bindings.get(key)
+        if binding is None or not self._state.has_quota(binding.namespace):
+            return await self._decide(key)
+        async with self._quota_turns[binding.namespace]:
+            return await self._decide(key)
+
+    async def _decide(self, key: str) -> str:
         binding = self._state.bindings.get(key)
         if binding is None or not binding.ours(self._name) or not self._homes.at_home(binding):
             return "placed"
         self._attempted[key] = binding.generation
+        if binding.refusal:
+            await self._report(binding, Decision(reason=binding.refusal, outcome="Unsupported"))
+            return "refused"
         if not (key in self._forced | self._moving or binding.unsettled):
             await self._confirm(binding)
             return "placed"
         now = time.time()
-        request = self._request(binding, now)
+        request = self._request(binding)
         route = self._route(binding, request, now)
         if route.to:
             del self._attempted[key]  # should that one die, it is ours again
             await self._writer.forward(binding, route.to)
             return "forwarded"
         decision = await self._claims.claim(request, route, now)
-        if not decision.placed:
+        if not decision.placed and not (decision.cleared and binding.current):
             self._moving.discard(key)
-            if _said(binding) != decision.reason:
-                await self._writer.report(binding, binding.object.metadata, decision)
+            await self._report(binding, decision)
             return "unplaced"
         try:
-            metadata = await self._writer.place(binding, decision, _moved(request, decision))
-        except ApiError:
+            written = await self._writer.place(binding, decision, _moved(request, decision))
+        except ApiError as error:
             await self._claims.give_back(request, decision, now)
+            if error.status == HTTPStatus.FORBIDDEN:  # Karmada's webhook, for a quota
+                await self._report(binding, Decision(reason=str(error), outcome="QuotaExceeded"))
             raise
         self._note_moved(binding, request, decision)
-        self._attempted[key] = metadata.generation
-        if not await self._writer.report(binding, metadata, decision):
+        self._attempted[key] = written.generation
+        self._state.bindings.apply(written)
+        if not await self._writer.report(written, decision):
             del self._attempted[key]  # the next change of the binding brings it up again
         await self._claims.leave(binding, decision)
-        return "placed"
+        return "placed" if decision.placed else "unplaced"
+
+    async def _report(self, binding: Binding, decision: Decision) -> None:
+        """Why nothing is written, unless the binding says so already."""
+        if _said(binding) != decision.reason:
+            await self._writer.report(binding, decision)
 
     def _route(self, binding: Binding, request: Request, now: float) -> Route:
         """What was forwarded is placed here, wherever it goes; alone there is nobody to forward to."""
@@ -256,24 +278,24 @@ class FleetScheduler:
             self._metrics.moves.inc(sum(leaving.values()))
             _log.info("%s moves from %s to %s", binding.key, dict(leaving), dict(decision.division))
 
-    def _request(self, binding: Binding, now: float) -> Request:
-        current = self._troubles.stays(binding, self._state.sites, self._settings, now)
+    def _request(self, binding: Binding) -> Request:
         return binding.request(
-            current=current,
+            current=self._troubles.stays(binding, self._state.sites),
             fresh=binding.rescheduled or binding.key in self._moving,
             excluded=self._troubles.excluded(binding.key),
-            quota=self._state.quota_left(binding.namespace),
+            quota=self._state.quota(binding),
+            policy=self._state.policy(binding),
         )
 
     async def _confirm(self, binding: Binding) -> None:
         """Nothing to decide, but the generation has moved on: graceful eviction waits for our word."""
         here = Decision(dict(binding.current), binding.object.status.scheduler_observed_affinity_name)
-        await self._writer.report(binding, binding.object.metadata, here)
+        await self._writer.report(binding, here)
 
 
 def _moved(request: Request, decision: Decision) -> Mapping[str, int]:
     """Replicas that leave a site by choice: it is there, and another is better."""
-    if not request.fresh:
+    if not request.fresh or request.everywhere:
         return {}
     return {site: count for site, count in request.current.items() if count and site not in decision.division}
 

@@ -1,22 +1,26 @@
 """The fleet as its watches see it: members, summaries, ledgers, quotas and bindings, joined to a matrix."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from tradewind.fleet.ledger import Ledger
 from tradewind.fleet.sites import Site, Sites
 from tradewind.hub import wire
+from tradewind.hub.bindings import Bindings
 from tradewind.hub.mirror import Mirror
 from tradewind.hub.records import (
     FLEET_LABEL,
     Binding,
     Member,
+    PolicyNote,
     Quota,
     SiteNote,
-    binding_of,
     member_of,
     note_of,
+    policy_of,
     quota_of,
+    requested,
 )
 from tradewind.kube.watch import Resource
 
@@ -34,7 +38,9 @@ class FleetState:
         self.summaries: Mirror[SiteNote] = Mirror(wake)
         self.ledgers: Mirror[SiteNote] = Mirror(wake)
         self.quotas: Mirror[Quota] = Mirror(wake)
-        self.bindings: Mirror[Binding] = Mirror(wake)
+        self.policies: Mirror[PolicyNote] = Mirror(wake)
+        self.cluster_policies: Mirror[PolicyNote] = Mirror(wake)
+        self.bindings = Bindings(wake)
         self.sites = Sites()
         self.promise_seconds = promise_seconds
         self._settled: dict[
@@ -49,13 +55,17 @@ class FleetState:
             selection = {"label_selector": f"{FLEET_LABEL}={what}"}
             return mirror.resource(what, maps, wire.ConfigMapObject, note_of, selection)
 
-        bindings = f"{wire.BINDINGS}/resourcebindings"
+        def policies(mirror: Mirror[PolicyNote], name: str) -> Resource:
+            return mirror.resource(name, f"{wire.POLICIES}/{name}", wire.PolicyObject, policy_of)
+
         return (
             self.members.resource("clusters", wire.CLUSTERS, wire.ClusterObject, member_of),
             notes(self.summaries, "summary"),
             notes(self.ledgers, "ledger"),
             self.quotas.resource("quotas", wire.QUOTAS, wire.QuotaObject, quota_of),
-            self.bindings.resource("bindings", bindings, wire.BindingObject, binding_of),
+            policies(self.policies, "propagationpolicies"),
+            policies(self.cluster_policies, "clusterpropagationpolicies"),
+            *self.bindings.resources(),
         )
 
     def refresh(self, now: float) -> set[str]:
@@ -66,7 +76,7 @@ class FleetState:
                 changed.add(key.rpartition("/")[2].removeprefix(prefix))
         for name in sorted(changed):
             member = self.members.get(name)
-            if member is None:
+            if member is None or member.leaving:
                 self.sites.remove(name)
             else:
                 self.sites.apply(self._joined(member, now))
@@ -106,13 +116,29 @@ class FleetState:
         for site in binding.current:
             self._settled.pop((binding.promise_key, site), None)
 
-    def quota_left(self, tenant: str) -> Mapping[str, int] | None:
-        """The least that any quota of the tenant leaves."""
+    def policy(self, binding: Binding) -> PolicyNote | None:
+        key = binding.policy_key
+        return (self.policies if "/" in key else self.cluster_policies).get(key)
+
+    def has_quota(self, tenant: str) -> bool:
+        return any(quota.namespace == tenant for quota in self.quotas.all())
+
+    def quota(self, binding: Binding) -> Mapping[str, int] | None:
+        """The least that any quota of the tenant leaves to this binding, all its replicas together.
+
+        What the other bindings use is counted here as well, because Karmada's status of a quota comes later.
+        """
+        quotas = [each for each in self.quotas.all() if each.namespace == binding.namespace]
+        if not quotas:
+            return None
+        others: Counter[str] = Counter()
+        for each in self.bindings.all():
+            if each.namespace == binding.namespace and each.key != binding.key:
+                others.update(each.used)
         left: dict[str, int] = {}
-        found = False
-        for quota in self.quotas.all():
-            if quota.namespace == tenant:
-                found = True
-                for resource, value in quota.left.items():
-                    left[resource] = min(value, left.get(resource, value))
-        return left if found else None
+        for quota in quotas:
+            for name, hard in quota.hard.items():
+                resource = requested(name)
+                used = max(others[resource], quota.used.get(name, 0) - binding.used.get(resource, 0))
+                left[resource] = min(hard - used, left.get(resource, hard))
+        return left

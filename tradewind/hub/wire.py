@@ -8,11 +8,12 @@ import msgspec
 
 from tradewind.cluster.interning import InterningDecoder
 from tradewind.cluster.wire import NULL, NodeSelectorTerm, RawQuantities, Taint, Toleration
-from tradewind.fleet.placement import Placement
+from tradewind.fleet.placement import Placement, Unsupported
 
 BINDINGS = "/apis/work.karmada.io/v1alpha2"
 CLUSTERS = "/apis/cluster.karmada.io/v1alpha1/clusters"
-QUOTAS = "/apis/policy.karmada.io/v1alpha1/federatedresourcequotas"
+POLICIES = "/apis/policy.karmada.io/v1alpha1"
+QUOTAS = f"{POLICIES}/federatedresourcequotas"
 
 
 class Metadata(msgspec.Struct, rename="camel", gc=False):
@@ -75,6 +76,10 @@ read_apis: InterningDecoder[frozenset[str]] = InterningDecoder(
 )
 
 
+class PolicyObject(msgspec.Struct, gc=False):
+    metadata: Metadata
+
+
 class ConfigMapObject(msgspec.Struct, gc=False):
     metadata: Metadata
     data: dict[str, str] | None = None
@@ -119,6 +124,8 @@ class BindingSpec(msgspec.Struct, rename="camel", gc=False):
     resource: ObjectReference = msgspec.field(default_factory=ObjectReference)
     replicas: int = 0
     replica_requirements: ReplicaRequirements | None = None
+    components: tuple[Unsupported, ...] | None = None
+    workload_affinity_groups: Unsupported | None = None
     clusters: tuple[TargetCluster, ...] | None = None
     placement: msgspec.Raw = NULL
     graceful_eviction_tasks: tuple[dict[str, Any], ...] | None = None  # written back whole
@@ -129,7 +136,9 @@ class BindingSpec(msgspec.Struct, rename="camel", gc=False):
 
 
 class ItemStatus(msgspec.Struct, rename="camel", gc=False):
+    replicas: int | None = None  # pods, those of a rolling update too
     ready_replicas: int = 0
+    updated_replicas: int | None = None
 
 
 class AggregatedItem(msgspec.Struct, rename="camel", gc=False):
@@ -165,18 +174,18 @@ class QuotaObject(msgspec.Struct, gc=False):
     status: QuotaStatus = msgspec.field(default_factory=QuotaStatus)
 
 
-_ready_decoder = msgspec.json.Decoder(ItemStatus)
+_status_decoder = msgspec.json.Decoder(ItemStatus)
 read_placement: InterningDecoder[Placement] = InterningDecoder(
     Placement, lambda placement: placement or Placement(), "spec.placement"
 )
 
 
-def ready_replicas(items: tuple[AggregatedItem, ...] | None) -> Mapping[str, int]:
-    """Of each cluster; one whose status has another form says 0."""
-    ready = {}
+def statuses(items: tuple[AggregatedItem, ...] | None) -> Mapping[str, ItemStatus]:
+    """Of each cluster; one whose status has another form says nothing."""
+    found = {}
     for item in items or ():
         try:
-            ready[item.cluster_name] = _ready_decoder.decode(item.status).ready_replicas
+            found[item.cluster_name] = _status_decoder.decode(item.status)
         except msgspec.MsgspecError:
-            ready[item.cluster_name] = 0
-    return ready
+            found[item.cluster_name] = ItemStatus()
+    return found

@@ -18,6 +18,7 @@ class Affinity:
     name: ClassVar[str] = "affinity"
     reason: ClassVar[str] = "didn't match the placement's cluster affinity"
     keeps: ClassVar[bool] = False
+    of_pods: ClassVar[bool] = False
 
     affinity: ClusterAffinity = field(default_factory=ClusterAffinity)
 

@@ -14,6 +14,7 @@ class Apis:
     name: ClassVar[str] = "apis"
     reason: ClassVar[str] = "did not serve the workload's API"
     keeps: ClassVar[bool] = True
+    of_pods: ClassVar[bool] = False
 
     def feasible(self, candidates: Candidates) -> Mask:
         api = candidates.request.api

@@ -17,8 +17,23 @@ class FeasibleNodes:
     name: ClassVar[str] = "feasible_nodes"
     reason: ClassVar[str] = "had no node that fits a replica"
     keeps: ClassVar[bool] = True
+    of_pods: ClassVar[bool] = True
 
     def feasible(self, candidates: Candidates) -> Mask:
-        if not candidates.request.replicas:  # no pods at all, as with a ConfigMap
-            return np.ones(len(candidates), np.bool_)
         return (candidates.room >= 1) | candidates.having
+
+
+@dataclass(frozen=True)
+class WholeCopy:
+    """The site has room for all replicas, where each site gets all of them."""
+
+    name: ClassVar[str] = "whole_copy"
+    reason: ClassVar[str] = "had no room for all replicas"
+    keeps: ClassVar[bool] = True
+    of_pods: ClassVar[bool] = True
+
+    def feasible(self, candidates: Candidates) -> Mask:
+        request = candidates.request
+        if not request.everywhere:
+            return np.ones(len(candidates), np.bool_)
+        return candidates.room >= request.replicas

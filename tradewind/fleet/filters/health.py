@@ -3,19 +3,28 @@ from typing import ClassVar
 
 import numpy as np
 
+from scoring.filters.taints import tolerated
+from tradewind.cluster.wire import Taint
 from tradewind.fleet.candidates import Candidates
 from tradewind.fleet.sites import Mask
+
+# As Karmada's cluster controller taints it a moment later.
+_NOT_READY = Taint("cluster.karmada.io/not-ready", "", "NoSchedule")
 
 
 @dataclass(frozen=True)
 class Ready:
-    """Karmada calls the cluster Ready, and it is not being removed."""
+    """The cluster is Ready, or the placement tolerates that it is not."""
 
     name: ClassVar[str] = "ready"
     reason: ClassVar[str] = "were not ready"
-    keeps: ClassVar[bool] = True  # a short silence; whoever gives a site up says so in the request
+    keeps: ClassVar[bool] = True
+    of_pods: ClassVar[bool] = False
 
     def feasible(self, candidates: Candidates) -> Mask:
+        tolerations = candidates.request.placement.cluster_tolerations or ()
+        if tolerated(tolerations, _NOT_READY, comparisons=False):
+            return np.ones(len(candidates), np.bool_)
         return candidates.sites.ready.take(candidates.rows)
 
 
@@ -26,6 +35,7 @@ class Summarised:
     name: ClassVar[str] = "summary"
     reason: ClassVar[str] = "had no summary, or an old or broken one"
     keeps: ClassVar[bool] = True
+    of_pods: ClassVar[bool] = True
 
     max_age_seconds: float = 120.0
 
@@ -42,6 +52,7 @@ class ErrorRate:
     name: ClassVar[str] = "error_rate"
     reason: ClassVar[str] = "failed too many bindings"
     keeps: ClassVar[bool] = True
+    of_pods: ClassVar[bool] = True
 
     max_error_rate: float = 0.5
 
@@ -56,8 +67,20 @@ class Excluded:
     name: ClassVar[str] = "excluded"
     reason: ClassVar[str] = "could not place it a while ago"
     keeps: ClassVar[bool] = True
+    of_pods: ClassVar[bool] = True
 
     def feasible(self, candidates: Candidates) -> Mask:
-        row_of = candidates.sites.row_of
-        excluded = [row_of[name] for name in candidates.request.excluded if name in row_of]
-        return ~np.isin(candidates.rows, excluded)
+        return ~candidates.named(candidates.request.excluded)
+
+
+@dataclass(frozen=True)
+class Evicting:
+    """The request is not being evicted from the site, by Karmada's graceful eviction."""
+
+    name: ClassVar[str] = "evicting"
+    reason: ClassVar[str] = "were being evicted from"
+    keeps: ClassVar[bool] = False
+    of_pods: ClassVar[bool] = False
+
+    def feasible(self, candidates: Candidates) -> Mask:
+        return ~candidates.named(candidates.request.evicting)

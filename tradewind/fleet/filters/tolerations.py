@@ -1,9 +1,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-import msgspec
-
-from scoring.filters.taints import tolerable
+from scoring.filters.taints import tolerating
 from tradewind.fleet.candidates import Candidates
 from tradewind.fleet.sites import Mask
 
@@ -18,8 +16,8 @@ class Tolerations:
     name: ClassVar[str] = "tolerations"
     reason: ClassVar[str] = "had untolerated cluster taint(s)"
     keeps: ClassVar[bool] = True
+    of_pods: ClassVar[bool] = False
 
     def feasible(self, candidates: Candidates) -> Mask:
-        request = candidates.request
-        as_pod = msgspec.structs.replace(request.pod, tolerations=request.placement.cluster_tolerations or ())
-        return tolerable(as_pod, candidates.sites.table, comparisons=False).take(candidates.rows)
+        tolerations = candidates.request.placement.cluster_tolerations or ()
+        return tolerating(tolerations, candidates.sites.table, comparisons=False).take(candidates.rows)
