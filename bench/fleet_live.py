@@ -31,7 +31,7 @@ from tradewind.fleet.summary import encode
 
 _BINDINGS = "/apis/work.karmada.io/v1alpha2/resourcebindings"
 CLUSTERS = "/apis/cluster.karmada.io/v1alpha1/clusters"
-_MAPS = "/api/v1/namespaces/tradewind-system/configmaps"
+_MAPS = "/api/v1/namespaces/tradewind-sites/configmaps"
 _SECONDS = 300.0
 _TENANTS = 10
 _SIZES = (250, 500, 1000)  # millicores of a replica
@@ -42,7 +42,8 @@ _AGGREGATED = {
 
 
 def populate(api: Api, sites: Sequence[Site]) -> None:
-    api.create(namespace("tradewind-system"))
+    for name in ("tradewind-system", "tradewind-sites"):
+        api.create(namespace(name))
     made = api.concurrently("POST", ((CLUSTERS, cluster(site)) for site in sites))
     written = ((f"{CLUSTERS}/{each['metadata']['name']}/status", each | {"status": status(site)})
               for each, site in zip(made, sites, strict=True))  # fmt: skip

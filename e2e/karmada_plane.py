@@ -142,7 +142,7 @@ class Hub(ControlPlane):
         self.kubectl("apply", "-f", "-", stdin=text.replace("{{caBundle}}", self._ca()))
 
     def start_controller_manager(self) -> Process:
-        """Members that fall silent are found not ready within seconds."""
+        """Members that fall silent are found not ready within seconds; taints evict."""
         return self._start_with_health(
             "controller-manager",
             "--cluster-status-update-frequency=2s",
@@ -151,6 +151,7 @@ class Hub(ControlPlane):
             "--cluster-startup-grace-period=10s",
             "--cluster-monitor-period=2s",
             "--cluster-monitor-grace-period=10s",
+            "--enable-no-execute-taint-eviction=true",
         )
 
     def start_stock_scheduler(self, *flags: str) -> Process:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from e2e import fake, objects, toolchain
-from e2e.api import ApiError
+from e2e.api import Api, ApiError
 from e2e.karmada_plane import Fleet, Member
 from e2e.objects import Object
 from e2e.outcomes import NotSeenError
@@ -61,7 +61,7 @@ def _populate(fleet: Fleet) -> None:
             f"site-{name}",
             flags={
                 "--kubeconfig": member.kubeconfig,
-                "--hub-kubeconfig": hub.user_kubeconfig(f"site-{name}", ["tradewind:sites"]),
+                "--hub-kubeconfig": hub.user_kubeconfig(f"tradewind:site:{name}", ["tradewind:sites"]),
             },
             settings={"fleet": {"site": {"name": name, "publishSeconds": 0.5}}},
             environment=None,
@@ -237,6 +237,41 @@ def test_figure_2_goes_right_where_the_stock_scheduler_goes_wrong(
     _settles(fleet, right, {"dear": 4})
 
 
+def test_a_member_writes_its_own_summary_and_nothing_else(fleet: Fleet, scheduler: Service) -> None:
+    del scheduler
+    member = Api(fleet.hub.user_kubeconfig("tradewind:site:cheap", ["tradewind:sites"]))
+    maps = "/api/v1/namespaces/{}/configmaps"
+    sites, system = maps.format("tradewind-sites"), maps.format("tradewind-system")
+    own = fleet.hub.api.read(f"{sites}/site-cheap")
+
+    def summary(name: str, annotated: str, label: str = "summary", **data: str) -> Object:
+        metadata = {
+            "name": name,
+            "labels": {FLEET_LABEL: label},
+            "annotations": {"tradewind.dev/site": annotated},
+        }
+        return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data or own["data"]}
+
+    for where, body in (
+        (sites, summary("site-dear", "dear")),
+        (sites, summary("site-new", "new")),
+        (sites, summary("ledger-dear", "dear", "ledger")),
+        (system, summary("ledger-dear", "dear", "ledger")),
+        (system, summary("tradewind-fleet-partitions", "")),
+    ):
+        with pytest.raises(ApiError, match=r"forbidden|denied"):
+            member.request("POST", where, body)
+    for name, patch in (
+        ("site-dear", {"data": own["data"]}),
+        ("site-cheap", {"metadata": {"annotations": {"tradewind.dev/site": "dear"}}}),
+        ("site-cheap", {"metadata": {"labels": {FLEET_LABEL: "ledger"}}}),
+        ("site-cheap", {"data": {"more": ""}}),
+    ):
+        with pytest.raises(ApiError, match=r"forbidden|denied"):
+            member.patch(f"{sites}/{name}", patch)
+    member.patch(f"{sites}/site-cheap", {"data": own["data"]})
+
+
 def _reprice(fleet: Fleet, **prices: float) -> None:
     for name, price in prices.items():
         api = fleet.members[name].api
@@ -255,7 +290,7 @@ def _published(fleet: Fleet, site: str) -> set[float | None]:
 
 
 def _summary(fleet: Fleet, site: str) -> Summary:
-    note = fleet.hub.api.read(f"/api/v1/namespaces/tradewind-system/configmaps/site-{site}")
+    note = fleet.hub.api.read(f"/api/v1/namespaces/tradewind-sites/configmaps/site-{site}")
     return read_summary(note["data"]["summary"], site)
 
 
@@ -380,10 +415,30 @@ def _answered(fleet: Fleet) -> Callable[[str], bool]:
     return lambda name: sum(_clusters(fleet, name).values()) == 1 and _observed(fleet, name)
 
 
-def test_a_member_that_dies_loses_its_replicas_to_the_other(fleet: Fleet, deploy: Callable[..., str]) -> None:
-    """Last in this file: the member stays dead."""
-    name = deploy("survivor", 5)
-    _settles(fleet, name, {"cheap": 4, "dear": 1})
+_NOT_READY = "e2e.test/not-ready"
+_TAINT_WHEN_SILENT: Object = {
+    "apiVersion": "policy.karmada.io/v1alpha1",
+    "kind": "ClusterTaintPolicy",
+    "metadata": {"name": "silent"},
+    "spec": {
+        "addOnConditions": [
+            {"conditionType": "Ready", "operator": "In", "statusValues": ["False", "Unknown"]}
+        ],
+        "taints": [{"key": _NOT_READY, "effect": "NoExecute"}],
+    },
+}
+
+
+def test_a_member_that_dies_loses_what_does_not_tolerate_it(fleet: Fleet, deploy: Callable[..., str]) -> None:
+    """Last in this file: the member stays dead. Karmada's taint manager evicts, Tradewind places anew."""
+    tolerant = {"key": _NOT_READY, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 600}
+    patient = deploy("patient", 2, **_DIVIDED, clusterTolerations=[tolerant])
+    _settles(fleet, patient, {"cheap": 2})
+    name = deploy("survivor", 3)
+    _eventually(lambda: sum(_running(fleet, name).values()) == 3, "it does not run")
+    assert "cheap" in _running(fleet, name)
+    fleet.hub.api.create(_TAINT_WHEN_SILENT)
     fleet.members["cheap"].kill_apiserver()
-    _eventually(lambda: _running(fleet, name) == {"dear": 5}, "its replicas did not come back", 90)
-    assert _clusters(fleet, name) == {"dear": 5}
+    _eventually(lambda: _running(fleet, name) == {"dear": 3}, "its replicas did not come back", 120)
+    assert _clusters(fleet, name) == {"dear": 3}
+    assert _clusters(fleet, patient) == {"cheap": 2}

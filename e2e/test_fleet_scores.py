@@ -21,9 +21,9 @@ _CRDS = {
     "sigs.k8s.io/cluster-inventory-api@v0.1.2": "config/crd/bases/*placementdecisions.yaml",
 }
 _MANIFESTS = Path(__file__).parents[1] / "manifests" / "fleet"
-_SYSTEM = "tradewind-system"
+_SITES = "tradewind-sites"
 _SCORES = "/apis/cluster.open-cluster-management.io/v1alpha1/namespaces/{}/addonplacementscores/tradewind"
-_DECISION = f"/apis/multicluster.x-k8s.io/v1alpha1/namespaces/{_SYSTEM}/placementdecisions/tradewind-web"
+_DECISION = f"/apis/multicluster.x-k8s.io/v1alpha1/namespaces/{_SITES}/placementdecisions/tradewind-web"
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,7 @@ def _summary(name: str, cores: int, price: float) -> Object:
     )  # fmt: skip
     metadata = {
         "name": f"site-{name}",
-        "namespace": _SYSTEM,
+        "namespace": _SITES,
         "labels": {"tradewind.dev/fleet": "summary"},
         "annotations": {"tradewind.dev/site": name},
     }
@@ -72,10 +72,12 @@ def test_each_site_has_a_score_and_each_class_a_decision(hub: ControlPlane, tmp_
     api = Api(hub.kubeconfig)
     for name in ("cheap", "dear", "small"):
         api.create(namespace(name))
-    member = Api(hub.user_kubeconfig("site", ["tradewind:sites"]))
-    for summary in (_summary("cheap", 4, 0.1), _summary("dear", 4, 0.4), _summary("small", 1, 0.01)):
-        member.create(summary)
-    member.create(_summary("no-namespace", 4, 0.2))  # its scores have nowhere to go; the others have
+    # The scores of the last have nowhere to go; the others have.
+    for name, cores, price in (
+        ("cheap", 4, 0.1), ("dear", 4, 0.4), ("small", 1, 0.01), ("no-namespace", 4, 0.2)
+    ):  # fmt: skip
+        member = Api(hub.user_kubeconfig(f"tradewind:site:{name}", ["tradewind:sites"]))
+        member.create(_summary(name, cores, price))
     classes = {"web": {"requests": {"cpu": "2", "memory": "1Gi"}}, "tiny": {"requests": {"cpu": "100m"}}}
     config = tmp_path / "tradewind.yaml"
     config.write_text(yaml.safe_dump({**CONFIGURATION, "fleet": {"classes": classes}}))
@@ -97,7 +99,7 @@ def test_each_site_has_a_score_and_each_class_a_decision(hub: ControlPlane, tmp_
 
     assert chosen() == ["cheap", "no-namespace", "dear"]
     api.patch(
-        f"/api/v1/namespaces/{_SYSTEM}/configmaps/site-cheap", {"data": _summary("cheap", 1, 0.1)["data"]}
+        f"/api/v1/namespaces/{_SITES}/configmaps/site-cheap", {"data": _summary("cheap", 1, 0.1)["data"]}
     )
     main([*asked, "--write", "ocm", "--write", "decisions"])
     assert scores("cheap")["web"] == -100

@@ -50,7 +50,8 @@ def test_what_is_old_or_given_back_takes_nothing() -> None:
     summary = summary_of("s", nodes(1))
     ledger = _with(summary, _with(summary, EMPTY, "a", 1), "b", 2)
     assert room(summary, ledger.without("b"), _SMALL) == 3
-    assert room(summary, ledger.since(NOW + 1), _SMALL) == 4
+    assert room(summary, ledger.between(NOW + 1, NOW + 2), _SMALL) == 4
+    assert room(summary, ledger.between(NOW - 2, NOW - 1), _SMALL) == 4  # they are of the future
 
 
 def test_is_read_as_it_was_written() -> None:

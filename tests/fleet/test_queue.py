@@ -124,3 +124,18 @@ def test_nothing_is_lost_and_nothing_comes_twice(steps: list[tuple[str, int]]) -
         queue.done(key)
     queue.wake_all()
     assert set(_order(queue, now + 1000)) == waiting
+
+
+def test_a_low_priority_is_taken_in_the_end_whatever_comes_above_it() -> None:
+    """Five tenants with one more request of a high priority for each turn."""
+    queue = FairQueue()
+    queue.add(Waiting("late", "poor", -10))
+    taken = []
+    for turn in range(100):
+        queue.add(Waiting(f"rich-{turn}", f"tenant-{turn % 5}", 1000))
+        waiting = queue.take(0.0)
+        assert waiting is not None
+        taken.append(waiting.key)
+        queue.done(waiting.key)
+    assert "late" in taken[:10]
+    assert sum(key.startswith("rich") for key in taken[:9]) == 9

@@ -28,7 +28,7 @@ from tradewind.hub.scheduler import FleetScheduler
 from tradewind.hub.state import FleetState
 from tradewind.hub.wire import BindingObject, ConfigMapObject, PolicyObject, QuotaObject
 
-NAMESPACE = "tradewind-system"
+NAMESPACE, SITES = "tradewind-system", "tradewind-sites"
 _MAPS = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
 
 
@@ -142,7 +142,7 @@ class FakeScheduler:
         self, hub: FakeHub, settings: FleetSettings | None = None, homes: HomeView | None = None
     ) -> None:
         self.hub = hub
-        self.state = FleetState(NAMESPACE)
+        self.state = FleetState(NAMESPACE, SITES)
         self.metrics = FleetMetrics(CollectorRegistry())
         fake: Any = hub
         self.ledgers = LedgerStore(fake, fake, self.state, self.metrics)
@@ -170,7 +170,7 @@ class FakeScheduler:
         self.state.members.apply(Member(site, str(version), leaving=leaving))
         metadata = {
             "name": f"site-{name}",
-            "namespace": NAMESPACE,
+            "namespace": SITES,
             "labels": {FLEET_LABEL: "summary"},
             "annotations": {SITE_ANNOTATION: name},
         }

@@ -85,7 +85,7 @@ def add_hub_namespace(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--hub-namespace",
         metavar="NAME",
-        default=identity.DEFAULT_NAMESPACE,
+        default=identity.SITES_NAMESPACE,
         help="of the summaries on the hub (default: %(default)s)",
     )
 

@@ -21,7 +21,11 @@ def run(options: argparse.Namespace) -> None:
     if options.sites and options.kubeconfig:
         raise TradewindError("--sites asks no hub: leave --kubeconfig out")
     file = options.sites
-    hub = from_file(file) if file else from_hub(options.kubeconfig, identity.namespace())
+    hub = (
+        from_file(file)
+        if file
+        else from_hub(options.kubeconfig, identity.namespace(), identity.SITES_NAMESPACE)
+    )
     binding = hub.binding(options.binding)
     request = hub.request(binding)
     policy = site_policies(fleet_settings(options.config)).of(request)

@@ -3,6 +3,7 @@
 import argparse
 
 from tradewind.cli.arguments import (
+    add_hub_namespace,
     add_kubeconfig,
     add_logs,
     add_namespace,
@@ -26,7 +27,8 @@ def add(command: argparse.ArgumentParser) -> None:
         help="TradewindConfiguration, of which the key fleet counts, followed while it changes",
     )
     add_kubeconfig(command, "Karmada's API server")
-    add_namespace(command, "of the summaries and ledgers on the hub", identity.namespace())
+    add_namespace(command, "of the ledgers on the hub", identity.namespace())
+    add_hub_namespace(command)
     argument(
         "--scheduler-name",
         metavar="NAME",
@@ -52,6 +54,7 @@ def run(options: argparse.Namespace) -> None:
             kubeconfig=options.kubeconfig,
             config=options.config,
             namespace=options.namespace,
+            sites_namespace=options.hub_namespace,
             probe_host=options.probe_host,
             probe_port=options.probe_port,
             scheduler_name=options.scheduler_name,

@@ -84,7 +84,7 @@ class PlannerOptions:
     protect_floor: bool = False
     evict: bool = False
     hub_kubeconfig: Path | None = None  # publish this cluster there
-    hub_namespace: str = identity.DEFAULT_NAMESPACE
+    hub_namespace: str = identity.SITES_NAMESPACE
 
 
 class PlannerService:

@@ -8,7 +8,8 @@ import numpy as np
 from tradewind.fleet.candidates import Candidates
 from tradewind.fleet.decision import Decision, decide
 from tradewind.fleet.filters.affinity import Affinity
-from tradewind.fleet.policy import SitePolicy
+from tradewind.fleet.filters.health import Summarised
+from tradewind.fleet.policy import Rejection, SitePolicy
 from tradewind.fleet.request import Request
 from tradewind.fleet.sites import Sites
 
@@ -63,7 +64,7 @@ def explain(
                 rule=each.rule.name,
                 reason=each.rule.reason,
                 count=len(each.sites),
-                examples=tuple(each.sites.record(i).name for i in range(min(_EXAMPLES, len(each.sites)))),
+                examples=tuple(_named(each, i) for i in range(min(_EXAMPLES, len(each.sites)))),
             )
             for each in rejections
         ),
@@ -72,6 +73,13 @@ def explain(
         weights={scorer: weight for scorer, weight in policy.weights.items() if weight},
         workload_class=policy.workload_class,
     )
+
+
+def _named(rejection: Rejection, index: int) -> str:
+    """With what is wrong with its summary, where that is why."""
+    site = rejection.sites.record(index)
+    told = isinstance(rejection.rule, Summarised) and site.summary is None and site.trouble
+    return f"{site.name} ({site.trouble})" if told else site.name
 
 
 def _ranked(

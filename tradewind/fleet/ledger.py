@@ -34,9 +34,9 @@ class Ledger(msgspec.Struct, frozen=True, gc=False):
     def without(self, key: str) -> "Ledger":
         return Ledger(tuple(each for each in self.promises if each.key != key))
 
-    def since(self, time: float) -> "Ledger":
-        """Without promises that are older: what they stood for is in the summary, or never came."""
-        return Ledger(tuple(each for each in self.promises if each.time >= time))
+    def between(self, since: float, until: float) -> "Ledger":
+        """Without promises that are older, and so in the summary or void, or from the future."""
+        return Ledger(tuple(each for each in self.promises if since <= each.time <= until))
 
 
 class Room(msgspec.Struct, frozen=True, gc=False):

@@ -1,4 +1,6 @@
-"""Which request is next: priority first, then the tenants in turn, so that nobody starves.
+"""Which request is next: priority first, then the tenants in turn, and every tenth turn by age.
+
+The oldest request is taken then, so that a low priority waits longer and not for ever: as the planner does.
 
 No lock: one thread, or one event loop, uses it. Time is given by the caller.
 """
@@ -8,6 +10,7 @@ import itertools
 from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 
+_BY_AGE = 10  # every so many turns
 _FIRST_DELAY_SECONDS = 1.0
 _MAX_DELAY_SECONDS = 60.0
 
@@ -32,7 +35,7 @@ class FairQueue:
     def __init__(self, in_flight_of_tenant: int = 16) -> None:
         self._cap = in_flight_of_tenant
         self._levels: dict[int, _Level] = {}
-        self._known: dict[str, Waiting] = {}
+        self._known: dict[str, Waiting] = {}  # the oldest first
         self._in_flight: dict[str, Waiting] = {}
         self._of_tenant: dict[str, int] = {}
         self._again: set[str] = set()
@@ -40,6 +43,7 @@ class FairQueue:
         self._delayed: dict[str, int] = {}
         self._failures: dict[str, int] = {}
         self._numbers = itertools.count()
+        self._turns = 0
 
     def __len__(self) -> int:
         """Requests that wait, for their turn or for their time."""
@@ -79,11 +83,20 @@ class FairQueue:
     def take(self, now: float) -> Waiting | None:
         """The next one, which is in flight from now on; None while there is none that may go."""
         self._wake(now)
+        if self._turns % _BY_AGE == _BY_AGE - 1:
+            for waiting in self._known.values():
+                if self._may_go(waiting.tenant):
+                    self._drop(waiting.key)
+                    return self._start(waiting)
         for priority in sorted(self._levels, reverse=True):
             tenants = self._levels[priority].tenants
-            for tenant in tenants:
-                if self._of_tenant.get(tenant, 0) < self._cap:
-                    return self._start(priority, tenant)
+            for tenant, line in tenants.items():
+                if self._may_go(tenant):
+                    waiting = self._known[line[0]]
+                    if len(line) > 1:
+                        tenants.move_to_end(tenant)
+                    self._drop(waiting.key)
+                    return self._start(waiting)
         return None
 
     def done(self, key: str, *, succeeded: bool = True) -> None:
@@ -119,15 +132,13 @@ class FairQueue:
             if self._delayed.get(waiting.key) == number:
                 self.add(waiting)
 
-    def _start(self, priority: int, tenant: str) -> Waiting:
-        tenants = self._levels[priority].tenants
-        waiting = self._known.pop(tenants[tenant].popleft())
-        if tenants[tenant]:
-            tenants.move_to_end(tenant)
-        else:
-            self._close(priority, tenant)
+    def _may_go(self, tenant: str) -> bool:
+        return self._of_tenant.get(tenant, 0) < self._cap
+
+    def _start(self, waiting: Waiting) -> Waiting:
+        self._turns += 1
         self._in_flight[waiting.key] = waiting
-        self._of_tenant[tenant] = self._of_tenant.get(tenant, 0) + 1
+        self._of_tenant[waiting.tenant] = self._of_tenant.get(waiting.tenant, 0) + 1
         return waiting
 
     def _drop(self, key: str) -> None:
@@ -135,9 +146,6 @@ class FairQueue:
         line = self._levels[waiting.priority].tenants[waiting.tenant]
         line.remove(key)
         if not line:
-            self._close(waiting.priority, waiting.tenant)
-
-    def _close(self, priority: int, tenant: str) -> None:
-        del self._levels[priority].tenants[tenant]
-        if not self._levels[priority].tenants:
-            del self._levels[priority]
+            del self._levels[waiting.priority].tenants[waiting.tenant]
+            if not self._levels[waiting.priority].tenants:
+                del self._levels[waiting.priority]

@@ -28,6 +28,8 @@ Codes = NDArray[np.intp]
 Place = tuple[tuple[str, tuple[str, ...]], ...]
 Value = TypeVar("Value", bound=Hashable)
 
+_MAX_RESOURCES = 64  # of all sites together
+_MANY_KINDS = 1024  # of nodes: beyond that, those that no site has any longer are forgotten
 _FIRST_SITES = 16
 _FIRST_ROWS = 8
 
@@ -97,6 +99,7 @@ class Sites:
         self.apis: Interned[frozenset[str]] = Interned(frozenset())
         self.changes = 0  # so far; `changed` says which was a row's last
         self.fits: dict[Hashable, Fit] = {}  # kept by `fit_of`
+        self._live_kinds = 0  # when they were last counted
         self._shape(_FIRST_SITES, _FIRST_ROWS, 4)
         for site in sites:
             self.apply(site)
@@ -207,7 +210,8 @@ class Sites:
         summary = site.summary
         if summary is None:
             return
-        resources = self._resource_rows(summary)
+        self._forget_unused()
+        resources, positions = self._resource_rows(summary)
         rooms = left(summary, site.ledger)
         self._make_room(len(rooms))
         self.usable[row] = True
@@ -218,11 +222,11 @@ class Sites:
             self.latitude[row], self.longitude[row] = place.latitude, place.longitude
         if place.watts_per_core is not None and place.carbon is not None:
             self.grams[row] = place.watts_per_core * place.carbon / 1000
-        self.total[resources, row] = summary.allocatable
-        self.total_free[resources, row] = summary.free
+        self.total[resources, row] = np.array(summary.allocatable, np.float64)[positions]
+        self.total_free[resources, row] = np.array(summary.free, np.float64)[positions]
         for promise in site.ledger.promises:
             taken = [promise.replicas * promise.requests.get(name, 0) for name in summary.resources]
-            self.total_free[resources, row] -= taken
+            self.total_free[resources, row] -= np.array(taken, np.float64)[positions]
         np.maximum(self.total_free[:, row], 0, out=self.total_free[:, row])
         if not rooms:
             return
@@ -233,18 +237,49 @@ class Sites:
         self.count[span, row] = [room.count for room in rooms]
         self.price[span, row] = [np.nan if kind.price is None else kind.price for kind in kinds]
         self.rate[span, row] = [kind.interruption_rate for kind in kinds]
-        self.free[resources, span, row] = np.array([room.free for room in rooms], np.float64).T
-        allocatable = np.array([kind.allocatable for kind in kinds], np.float64).T
+        self.free[resources, span, row] = np.array([room.free for room in rooms], np.float64).T[positions]
+        allocatable = np.array([kind.allocatable for kind in kinds], np.float64).T[positions]
         with np.errstate(divide="ignore"):
             self.per_unit[resources, span, row] = 1 / allocatable
 
-    def _resource_rows(self, summary: Summary) -> list[int]:
+    def _forget_unused(self) -> None:
+        """What a site said once and no site says now: else one that says new things would fill the memory."""
+        if len(self._kinds) <= max(_MANY_KINDS, 2 * self._live_kinds):
+            return
+        live = np.unique(self.kind[self.kind >= 0])
+        codes: Codes = np.full(len(self._kinds), -1, np.intp)
+        codes[live] = np.arange(live.size)
+        self.kind = np.where(self.kind >= 0, codes[self.kind], -1)
+        self._kinds = [self._kinds[code] for code in live.tolist()]
+        self._kind_of = {key: int(codes[code]) for key, code in self._kind_of.items() if codes[code] >= 0}
+        self._live_kinds = live.size
+        self.__dict__.pop("kinds", None)
+
+    def _resource_rows(self, summary: Summary) -> tuple[list[int], list[int]]:
+        """The rows of the resources that are kept, and their positions in the summary.
+
+        Beyond the limit a new name takes the row of one that no site has any longer, or is left out.
+        """
         for name in summary.resources:
-            self._resource_of.setdefault(name, len(self._resource_of))
+            if name not in self._resource_of:
+                row = self._next_resource()
+                if row is not None:
+                    self._resource_of[name] = row
+                    self.fits.clear()
         if len(self._resource_of) > self.free.shape[0]:
             rows, sites = self.count.shape
             self._shape(sites, rows, 2 * len(self._resource_of))
-        return [self._resource_of[name] for name in summary.resources]
+        kept = [position for position, name in enumerate(summary.resources) if name in self._resource_of]
+        return [self._resource_of[summary.resources[position]] for position in kept], kept
+
+    def _next_resource(self) -> int | None:
+        if len(self._resource_of) < _MAX_RESOURCES:
+            return len(self._resource_of)
+        for name, row in self._resource_of.items():
+            if not self.total[row].any():
+                del self._resource_of[name]
+                return row
+        return None
 
     def _make_room(self, rows: int) -> None:
         width, sites = self.count.shape

@@ -9,7 +9,18 @@ import numpy as np
 from tradewind.cluster.objects import LIMITS, Node
 from tradewind.cluster.snapshot import Amounts, Nodes, Snapshot
 from tradewind.cluster.table import Mask
-from tradewind.fleet.summary import DEFAULT_BEST, MAX_ROWS, NodeKind, NodeRow, Place, Summary
+from tradewind.fleet.summary import (
+    DEFAULT_BEST,
+    MAX_LABELS,
+    MAX_RESOURCES,
+    MAX_ROWS,
+    MAX_TAINTS,
+    MAX_WAITING,
+    NodeKind,
+    NodeRow,
+    Place,
+    Summary,
+)
 
 # A request can ask a site only for labels that it publishes; a hostname is no property of a site.
 DEFAULT_LABELS = (
@@ -25,7 +36,7 @@ DEFAULT_LABELS = (
     "kubernetes.azure.com/scalesetpriority",
     "nvidia.com/gpu.product",
 )
-_MAX_WAITING = 50  # workloads
+_ALWAYS = ("cpu", "memory", "pods", "ephemeral-storage")
 _GROUPS = 4  # of the nodes of a kind that are not listed one by one
 
 
@@ -40,17 +51,29 @@ def summarise(
     error_rate: float = 0.0,
     waiting: Mapping[str, int] | None = None,
 ) -> Summary:
-    """`best` nodes are listed for each resource, those with most of it free."""
+    """`best` nodes are listed for each resource, those with most of it free.
+
+    What is over the limits of a summary is left out, and counted in `dropped`: the resources that the fewest
+    nodes have, the rows that stand for the fewest nodes, the nodes with more taints than a kind may have.
+    """
     nodes = snapshot.nodes.take(np.flatnonzero(_takes_pods(snapshot.nodes)))
-    resources = tuple(
-        name
+    offered = {
+        name: int(np.count_nonzero(nodes.allocatable[row]))
         for name, row in nodes.resource_rows.items()
         if not name.startswith(LIMITS) and nodes.allocatable[row].any()
-    )
+    }
+    common = sorted(offered, key=lambda name: (name not in _ALWAYS, -offered[name], name))
+    resources = tuple(name for name in offered if name in common[:MAX_RESOURCES])
     rows = [nodes.resource_rows[name] for name in resources]
     free = np.maximum(nodes.free[rows], 0)
     allocatable = np.maximum(nodes.allocatable[rows], 0)
-    kinds = _Kinds(nodes, allocatable, labels)
+    kinds = _Kinds(nodes, allocatable, labels[:MAX_LABELS])
+    listed, all_rows = _rows(free, kinds, best)
+    dropped = {
+        "resources": len(offered) - len(resources),
+        "labels": max(0, len(labels) - MAX_LABELS),
+        "rows": all_rows - len(listed),
+    }
     return Summary(
         site=site,
         generation=snapshot.generation,
@@ -59,17 +82,20 @@ def summarise(
         nodes=len(nodes),
         free=_vector(free.sum(axis=1)),
         allocatable=_vector(allocatable.sum(axis=1)),
-        rows=tuple(_rows(free, kinds, best)),
+        rows=listed,
         kinds=tuple(kinds.used),
         place=place,
         error_rate=error_rate,
-        waiting=dict(Counter(waiting or {}).most_common(_MAX_WAITING)),
+        waiting=dict(Counter(waiting or {}).most_common(MAX_WAITING)),
+        dropped={what: count for what, count in dropped.items() if count},
     )
 
 
 def _takes_pods(nodes: Nodes) -> Mask:
     cluster = nodes.cluster
     keeps_off = cluster.table.unschedulable | cluster.leaving
+    few_taints = np.array([len(taints) <= MAX_TAINTS for taints in cluster.table.taints.values], np.bool_)
+    keeps_off |= ~few_taints.take(cluster.table.taints.codes)
     return ~keeps_off.take(nodes.rows)
 
 
@@ -92,6 +118,12 @@ class _Kinds:
             self.used.append(kind)
         return self._code_of[key]
 
+    def renumbered(self, rows: Sequence[NodeRow]) -> tuple[NodeRow, ...]:
+        """Only the kinds of these rows are used."""
+        used = list(dict.fromkeys(row.kind for row in rows))
+        self.used = [self.used[kind] for kind in used]
+        return tuple(NodeRow(used.index(row.kind), row.count, row.free) for row in rows)
+
     def _kind(self, column: int, node: Node) -> NodeKind:
         price = float(self._nodes.price[column])
         return NodeKind(
@@ -108,16 +140,19 @@ def _terms(kind: NodeKind) -> tuple[object, ...]:
     return (kind.taints, kind.allocatable, kind.price, kind.interruption_rate, kind.durable)
 
 
-def _rows(free: Amounts, kinds: _Kinds, best: int) -> Iterator[NodeRow]:
+def _rows(free: Amounts, kinds: _Kinds, best: int) -> tuple[tuple[NodeRow, ...], int]:
+    """The best nodes, then the groups of most nodes; and how many rows that would be without a limit."""
     count = free.shape[1]
     listed: dict[int, None] = {}
     for amounts in free:
         listed |= dict.fromkeys(np.argsort(-amounts, kind="stable")[:best].tolist())
-    alike = Counter((kinds.code(column), _vector(free[:, column])) for column in sorted(listed))
+    alike = Counter((kinds.code(column), _vector(free[:, column])) for column in listed)
     rest = [column for column in range(count) if column not in listed]
-    alike.update(dict(_grouped(free, rest, kinds)))
-    for (kind, amounts), number in alike.most_common()[:MAX_ROWS]:
-        yield NodeRow(kind, number, amounts)
+    groups = Counter(dict(_grouped(free, rest, kinds)))
+    groups.update({row: groups.pop(row) + number for row, number in alike.items() if row in groups})
+    found = {**alike, **dict(groups.most_common())}
+    rows = tuple(NodeRow(kind, number, amounts) for (kind, amounts), number in found.items())
+    return kinds.renumbered(rows[:MAX_ROWS]), len(rows)
 
 
 def _grouped(

@@ -13,7 +13,14 @@ from tradewind.cluster.wire import Taint
 from tradewind.errors import TradewindError
 
 VERSION = 1
-MAX_ROWS = 256
+# What a site may say. A member that says more is wrong or hostile, and costs all requests time and memory.
+MAX_BYTES = 256 * 1024
+MAX_ROWS = MAX_KINDS = 256
+MAX_RESOURCES = 16
+MAX_LABELS = 32  # of a kind of nodes
+MAX_TAINTS = 16
+MAX_WAITING = 50  # workloads
+MAX_NODES = 100_000
 DEFAULT_BEST = 10  # nodes that are listed for each resource
 _MAX_AMOUNT = 2**53  # as everywhere: exact as a float64
 
@@ -65,6 +72,7 @@ class Summary(msgspec.Struct, frozen=True, gc=False, rename="camel", kw_only=Tru
     waiting: dict[
         str, int
     ] = {}  # pods that have no node, by their workload, as `tradewind.cluster.workloads` says it
+    dropped: dict[str, int] = {}  # resources, rows or labels beyond these limits, which are left out
     version: int = VERSION
 
 
@@ -83,6 +91,8 @@ def encode(summary: Summary) -> str:
 
 def read_summary(text: str | bytes, site: str) -> Summary:
     """The summary of that site; raise SummaryError for one that is broken or of another version."""
+    if len(text) > MAX_BYTES:
+        raise SummaryError(f"it has {len(text):,} bytes, more than {MAX_BYTES:,}")
     try:
         version = _version_decoder.decode(text).version
         if version != VERSION:
@@ -102,9 +112,9 @@ def _mistakes(summary: Summary, site: str) -> Iterator[str]:
         yield f'it is of site "{summary.site[:60]}"'
     if len(set(summary.resources)) != width:
         yield "it names a resource twice"
-    if len(summary.rows) > MAX_ROWS:
-        yield f"it has {len(summary.rows)} rows, more than {MAX_ROWS}"
-    if not (math.isfinite(summary.time) and 0 <= summary.error_rate <= 1 and summary.nodes >= 0):
+    yield from _over_limits(summary)
+    in_range = 0 <= summary.error_rate <= 1 and 0 <= summary.nodes <= MAX_NODES
+    if not (math.isfinite(summary.time) and in_range):
         yield "its time, node count or error rate is out of range"
     yield from _wrong_amounts("free", [summary.free, *(row.free for row in summary.rows)], width)
     yield from _wrong_amounts(
@@ -116,6 +126,20 @@ def _mistakes(summary: Summary, site: str) -> Iterator[str]:
         yield "its coordinates are out of range"
     if not (_within(place.watts_per_core, 0, math.inf) and _within(place.carbon, 0, math.inf)):
         yield "its energy is out of range"
+
+
+def _over_limits(summary: Summary) -> Iterator[str]:
+    kinds = summary.kinds
+    for what, count, most in (
+        ("rows", len(summary.rows), MAX_ROWS),
+        ("kinds of nodes", len(kinds), MAX_KINDS),
+        ("resources", len(summary.resources), MAX_RESOURCES),
+        ("labels of a kind", max((len(kind.labels) for kind in kinds), default=0), MAX_LABELS),
+        ("taints of a kind", max((len(kind.taints) for kind in kinds), default=0), MAX_TAINTS),
+        ("workloads that wait", len(summary.waiting), MAX_WAITING),
+    ):
+        if count > most:
+            yield f"it has {count:,} {what}, more than {most}"
 
 
 def _wrong_rows(summary: Summary) -> Iterator[str]:

@@ -36,7 +36,7 @@ _KINDS: dict[str, type[Any]] = {
 
 
 def load(path: Path) -> FleetState:
-    """The fleet's namespace is that of the summaries, wherever they are."""
+    """The namespaces are those of the first summary and the first ledger, wherever they are."""
     found: list[tuple[str, Any]] = []
     for part in parts(path, _GROUPS):
         if part.kind in _KINDS:
@@ -45,8 +45,8 @@ def load(path: Path) -> FleetState:
             except UNREADABLE as error:
                 raise ClusterFileError(f"reading {path}{part.place}: {error}") from error
     notes = [each for kind, each in found if kind == "ConfigMap" and _of_fleet(each)]
-    namespace = next((each.metadata.namespace for each in notes if _of_fleet(each) == "summary"), "")
-    state = FleetState(namespace)
+    namespaces = {_of_fleet(each): each.metadata.namespace for each in reversed(notes)}
+    state = FleetState(namespaces.get("ledger", ""), namespaces.get("summary", ""))
     for kind, each in found:
         try:
             _apply(state, kind, each)

@@ -17,7 +17,7 @@ from tradewind.fleet.class_scores import Scores, class_scores, request_of
 from tradewind.fleet.policy import site_policies
 from tradewind.fleet.settings import FleetSettings
 from tradewind.fleet.sites import Site, Sites
-from tradewind.hub.records import FLEET_LABEL, note_of
+from tradewind.hub.records import FLEET_LABEL, current, note_of
 from tradewind.hub.wire import ConfigMapObject
 from tradewind.kube.client import Client
 from tradewind.kube.failures import decoded
@@ -43,22 +43,21 @@ class PlacementScores:
     def __init__(self, client: Client, namespace: str) -> None:
         self._client = client
         self._namespace = namespace
-        self._known: list[str] = []  # sites with a summary, good or bad
+        self._known: list[str] = []  # sites with a summary that can be read
 
     def scores(self, settings: FleetSettings, now: float) -> Mapping[str, Scores]:
         """Of each class, from the summaries that the hub has now; raise ApiError where it does not answer."""
-        sites, policies = self._sites(), site_policies(settings)
+        sites, policies = self._sites(now), site_policies(settings)
         requests = {name: request_of(name, asked) for name, asked in settings.classes.items()}
         return {name: class_scores(each, sites, policies.of(each), now) for name, each in requests.items()}
 
-    def _sites(self) -> Sites:
+    def _sites(self, now: float) -> Sites:
         selection = urllib.parse.urlencode({"labelSelector": f"{FLEET_LABEL}=summary"})
         data = self._client.get(f"/api/v1/namespaces/{self._namespace}/configmaps?{selection}")
         notes = [note_of(each) for each in decoded(_decoder, data).items]
-        self._known = [note.site for note in notes]
-        return Sites(
-            [Site(name=note.site, summary=note.summary, trouble=note.trouble) for note in notes if note.site]
-        )
+        known = [current(note, now) for note in notes]
+        self._known = [note.site for note in known if note.summary is not None]
+        return Sites([Site(name=note.site, summary=note.summary) for note in known if note.summary])
 
     def publish_ocm(self, by_class: Mapping[str, Scores], valid_until: float) -> None:
         until = datetime.fromtimestamp(valid_until, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -74,7 +73,7 @@ class PlacementScores:
                 _log.warning("the scores of %s could not be written: %s", site, error)
 
     def _write_ocm(self, site: str, status: Mapping[str, object]) -> None:
-        scores = f"{_OCM}/namespaces/{site}/addonplacementscores"
+        scores = f"{_OCM}/namespaces/{urllib.parse.quote(site, safe='')}/addonplacementscores"
         try:
             self._client.patch(f"{scores}/{SCORE_NAME}/status", status)
         except NotFoundError:

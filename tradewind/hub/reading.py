@@ -49,13 +49,13 @@ def from_file(path: Path) -> HubCopy:
     return HubCopy(state, max(times, default=time.time()))
 
 
-def from_hub(kubeconfig: Path | None, namespace: str) -> HubCopy:
+def from_hub(kubeconfig: Path | None, namespace: str, sites_namespace: str) -> HubCopy:
     connected = connect(kubeconfig)
     if connected is None:
         raise TradewindError(
             "no hub: --kubeconfig or KUBECONFIG names Karmada's API server, --sites a file instead"
         )
-    state = FleetState(namespace)
+    state = FleetState(namespace, sites_namespace)
     watches = Reflector(connected[1], state.resources())
     watches.start()
     try:

@@ -1,7 +1,8 @@
 """What is kept of Karmada's objects and of our ConfigMaps."""
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import msgspec
@@ -37,6 +38,9 @@ FORWARDED_ANNOTATION = ANNOTATION_PREFIX + "forwarded-to"  # SCHEDULER@GENERATIO
 NEAR_ANNOTATION = ANNOTATION_PREFIX + "near"
 APPLIED_PLACEMENT = "policy.karmada.io/applied-placement"
 SCHEDULED = "Scheduled"
+MAX_SITE_NAME = 63
+MAX_SKEW_SECONDS = 60.0  # between the clocks of a member and the hub
+_SITE_NAME = re.compile("[a-z0-9]([-a-z0-9]*[a-z0-9])?")  # as Karmada and OCM name clusters
 
 
 @dataclass(frozen=True)
@@ -85,10 +89,15 @@ class SiteNote:
 
 
 def note_of(config_map: ConfigMapObject) -> SiteNote:
+    """A summary counts for the site that its ConfigMap is named after: that name is what admission checks."""
     metadata, data = config_map.metadata, config_map.data or {}
-    site = (metadata.annotations or {}).get(SITE_ANNOTATION, "")
+    what = (metadata.labels or {}).get(FLEET_LABEL)
+    site = metadata.name.removeprefix("ledger-" if what == "ledger" else "site-")
     head = (metadata.name, metadata.namespace, metadata.resource_version, site)
-    if (metadata.labels or {}).get(FLEET_LABEL) == "ledger":
+    said = (metadata.annotations or {}).get(SITE_ANNOTATION, "")
+    if said != site or len(site) > MAX_SITE_NAME or not _SITE_NAME.fullmatch(site):
+        return SiteNote(*head, trouble=f'its name and its annotation "{said[:60]}" are not of one site')
+    if what == "ledger":
         try:
             return SiteNote(*head, ledger=read_ledger(data.get("ledger", "{}")))
         except msgspec.MsgspecError:
@@ -97,6 +106,14 @@ def note_of(config_map: ConfigMapObject) -> SiteNote:
         return SiteNote(*head, summary=read_summary(data.get("summary", ""), site))
     except SummaryError as error:
         return SiteNote(*head, trouble=str(error))
+
+
+def current(note: SiteNote, now: float) -> SiteNote:
+    """Without a summary from the future, which would stay fresh for as long as it says."""
+    if note.summary is None or note.summary.time <= now + MAX_SKEW_SECONDS:
+        return note
+    ahead = note.summary.time - now
+    return replace(note, summary=None, trouble=f"its time is {ahead:,.0f} s in the future")
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,7 @@ class FleetOptions:
     kubeconfig: Path | None
     config: Path | None
     namespace: str
+    sites_namespace: str = identity.SITES_NAMESPACE
     probe_host: str
     probe_port: int
     scheduler_name: str = DEFAULT_NAME
@@ -65,7 +66,9 @@ class FleetService:
         self._metrics = FleetMetrics(self._registry)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._changed = asyncio.Event()
-        self._state = FleetState(options.namespace, self._wake, self._settings.fleet.promise_seconds)
+        self._state = FleetState(
+            options.namespace, options.sites_namespace, self._wake, self._settings.fleet.promise_seconds
+        )
         self._watches = Reflector(self._api, self._state.resources())
         self._moved = False
         self._heartbeats = Heartbeats()

@@ -11,11 +11,13 @@ from tradewind.hub.bindings import Bindings
 from tradewind.hub.mirror import Mirror
 from tradewind.hub.records import (
     FLEET_LABEL,
+    MAX_SKEW_SECONDS,
     Binding,
     Member,
     PolicyNote,
     Quota,
     SiteNote,
+    current,
     member_of,
     note_of,
     policy_of,
@@ -28,12 +30,20 @@ _SKEW_SECONDS = 5.0  # between a site's clock and ours
 
 
 class FleetState:
-    """`wake` is called after each change, in the thread that brings it."""
+    """`wake` is called after each change, in the thread that brings it.
+
+    Members write in `sites_namespace`; `namespace`, that of the ledgers, is closed to them.
+    """
 
     def __init__(
-        self, namespace: str, wake: Callable[[], None] = lambda: None, promise_seconds: float = 300.0
+        self,
+        namespace: str,
+        sites_namespace: str,
+        wake: Callable[[], None] = lambda: None,
+        promise_seconds: float = 300.0,
     ) -> None:
         self.namespace = namespace
+        self.sites_namespace = sites_namespace
         self.members: Mirror[Member] = Mirror(wake)
         self.summaries: Mirror[SiteNote] = Mirror(wake)
         self.ledgers: Mirror[SiteNote] = Mirror(wake)
@@ -49,9 +59,9 @@ class FleetState:
 
     def resources(self) -> tuple[Resource, ...]:
         """What has to be watched."""
-        maps = f"/api/v1/namespaces/{self.namespace}/configmaps"
 
-        def notes(mirror: Mirror[SiteNote], what: str) -> Resource:
+        def notes(mirror: Mirror[SiteNote], what: str, namespace: str) -> Resource:
+            maps = f"/api/v1/namespaces/{namespace}/configmaps"
             selection = {"label_selector": f"{FLEET_LABEL}={what}"}
             return mirror.resource(what, maps, wire.ConfigMapObject, note_of, selection)
 
@@ -60,8 +70,8 @@ class FleetState:
 
         return (
             self.members.resource("clusters", wire.CLUSTERS, wire.ClusterObject, member_of),
-            notes(self.summaries, "summary"),
-            notes(self.ledgers, "ledger"),
+            notes(self.summaries, "summary", self.sites_namespace),
+            notes(self.ledgers, "ledger", self.namespace),
             self.quotas.resource("quotas", wire.QUOTAS, wire.QuotaObject, quota_of),
             policies(self.policies, "propagationpolicies"),
             policies(self.cluster_policies, "clusterpropagationpolicies"),
@@ -84,18 +94,22 @@ class FleetState:
 
     def _joined(self, member: Member, now: float) -> Site:
         name = member.name
-        note = self.summaries.get(f"{self.namespace}/site-{name}")
+        note = self._summary(name, now)
         if note is None:
             return replace(member.site, ledger=self.ledger(name, now))
         return replace(member.site, summary=note.summary, trouble=note.trouble, ledger=self.ledger(name, now))
+
+    def _summary(self, site: str, now: float) -> SiteNote | None:
+        note = self.summaries.get(f"{self.sites_namespace}/site-{site}")
+        return None if note is None else current(note, now)
 
     def ledger(self, site: str, now: float) -> Ledger:
         """Without promises that the summary shows already, or that have had their time."""
         note = self.ledgers.get(f"{self.namespace}/ledger-{site}")
         if note is None:
             return Ledger()
-        ledger = note.ledger.since(now - self.promise_seconds)
-        summary_note = self.summaries.get(f"{self.namespace}/site-{site}")
+        ledger = note.ledger.between(now - self.promise_seconds, now + MAX_SKEW_SECONDS)
+        summary_note = self._summary(site, now)
         seen = summary_note.summary.time if summary_note and summary_note.summary else 0.0
         kept = (each for each in ledger.promises if not self._shown(each.key, site, each.time, seen))
         return Ledger(tuple(kept))

@@ -5,6 +5,7 @@ import os
 from tradewind.kube.objects import PodReference
 
 DEFAULT_NAMESPACE = "tradewind-system"  # of the manifests
+SITES_NAMESPACE = "tradewind-sites"  # of the summaries on a hub
 
 
 def switched_on(variable: str) -> bool:

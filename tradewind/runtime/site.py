@@ -32,6 +32,7 @@ class SitePublisher:
         self._error_rate = ErrorRate()
         self._shown: tuple[object, ...] = ()
         self._published = 0.0
+        self._dropped: dict[str, int] = {}
         self.trouble = ""
 
     def run(self) -> None:
@@ -63,6 +64,14 @@ class SitePublisher:
             _log.warning("the summary of site %s could not be published: %s", settings.name, error)
             return
         self._shown, self._published, self.trouble = shown, now, ""
+        if summary.dropped != self._dropped:
+            self._dropped = summary.dropped
+            left_out = ", ".join(f"{count:,} {what}" for what, count in summary.dropped.items())
+            _log.warning(
+                "The summary of site %s is over its limits; left out: %s",
+                settings.name,
+                left_out or "nothing",
+            )
 
     def _write(self, summary: Summary) -> None:
         name = f"site-{summary.site}"
