@@ -9,6 +9,14 @@ from pydantic import BaseModel
 from tradewind.config.document import parse
 from tradewind.errors import ConfigurationError
 from tradewind.fleet.settings import FleetSettings, SiteSettings
+from tradewind.fleet.summary import (
+    MAX_BYTES,
+    MAX_LABELS,
+    MAX_RESOURCES,
+    MAX_ROWS,
+    MAX_TAINTS,
+    MAX_WAITING,
+)
 from tradewind.fleet.weights import DEFAULT_WEIGHTS
 
 _PAGE = (Path(__file__).parents[2] / "docs" / "fleet.md").read_text(encoding="utf-8")
@@ -47,6 +55,25 @@ def test_the_documents_are_taken() -> None:
     assert parse(member).fleet.site.name == "member1"
     assert parse(classes).fleet.classes.keys() == {"web", "batch"}
     assert parse(scores).fleet.classes.keys() == {"web"}
+
+
+def test_each_row_of_the_contract_names_tests_that_there_are() -> None:
+    rows = _PAGE.partition("## Karmada's contract")[2].partition("\n## ")[0].splitlines()[4:]
+    root = Path(__file__).parents[2]
+    files = [*root.glob("tests/*/test_*.py"), *root.glob("e2e/test_fleet*.py")]
+    source = "".join(file.read_text(encoding="utf-8") for file in files)
+    table = [row for row in rows if row.startswith("| ")]
+    assert len(table) > 20
+    for row in table:
+        named = re.findall(r"`(test_\w+)`", row.rsplit("|", 2)[1])
+        assert named, row
+        assert all(f"def {name}(" in source for name in named), row
+
+
+def test_the_limits_of_a_summary_are_told() -> None:
+    told = " ".join(_PAGE.partition("## What members may do")[2].partition("## ")[0].split())
+    limits = f"{MAX_BYTES // 1024} KiB, {MAX_ROWS} rows and kinds of nodes, {MAX_RESOURCES} resources, "
+    assert f"{limits}{MAX_LABELS} labels and {MAX_TAINTS} taints of a kind, {MAX_WAITING} workloads" in told
 
 
 @pytest.mark.parametrize(
