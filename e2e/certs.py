@@ -42,6 +42,10 @@ class Authority:
         self.cert = directory / f"{name}.crt"
         self.cert.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
 
+    def write_key(self, path: Path) -> None:
+        """For programs that sign for themselves."""
+        path.write_bytes(_pem(self._key))
+
     def server(self, name: str, hosts: Sequence[str] = LOOPBACK) -> KeyPair:
         alternatives = x509.SubjectAlternativeName([_host(host) for host in hosts])
         return self._issue(name, _subject(name), ExtendedKeyUsageOID.SERVER_AUTH, alternatives)
@@ -86,12 +90,14 @@ def _write(base: Path, pem: bytes, key: ec.EllipticCurvePrivateKey | rsa.RSAPriv
     pair = KeyPair(cert=base.with_name(f"{base.name}.crt"), key=base.with_name(f"{base.name}.key"))
     pair.cert.write_bytes(pem)
     pair.key.touch(mode=0o600)
-    pair.key.write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-        )
-    )
+    pair.key.write_bytes(_pem(key))
     return pair
+
+
+def _pem(key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey) -> bytes:
+    return key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
 
 
 def _subject(name: str, groups: Sequence[str] = ()) -> x509.Name:

@@ -131,6 +131,7 @@ class Hub(ControlPlane):
                 "--bind-address=127.0.0.1",
                 f"--secure-port={port}",
                 f"--cert-dir={directory}",
+                "--allow-no-execute-taint-policy=true",
                 "--metrics-bind-address=127.0.0.1:0",
                 "--health-probe-bind-address=127.0.0.1:0",
             ],

@@ -2,6 +2,8 @@
 
 import itertools
 import json
+import os
+import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -11,7 +13,7 @@ import pytest
 
 from e2e import fake, objects, toolchain
 from e2e.api import Api, ApiError
-from e2e.karmada_plane import Fleet, Member
+from e2e.karmada_plane import Fleet, Hub, Member
 from e2e.objects import Object
 from e2e.outcomes import NotSeenError
 from e2e.tradewind import Service
@@ -55,17 +57,41 @@ def _populate(fleet: Fleet) -> None:
         nodes = [objects.node(f"{name}-{i}", cpu=cpu, price=price) for i in range(count)]
         fake.add_nodes(member.api, nodes)
         hub.join(member, region=name, provider="fake")
+        member.kubectl(
+            "apply", "-f", str(_MANIFESTS / "site.yaml"), "-f", str(_MANIFESTS / "deployment.yaml")
+        )
+        token = fake.service_account_token(member.api, "tradewind-system", "tradewind-site")
         Service(
             hub.workspace,
             "site",
             f"site-{name}",
             flags={
-                "--kubeconfig": member.kubeconfig,
-                "--hub-kubeconfig": hub.user_kubeconfig(f"tradewind:site:{name}", ["tradewind:sites"]),
+                "--kubeconfig": member.token_kubeconfig("tradewind-site", token),
+                "--hub-kubeconfig": _credentials(hub, f"tradewind:site:{name}", "tradewind:sites"),
             },
             settings={"fleet": {"site": {"name": name, "publishSeconds": 0.5}}},
             environment=None,
         )
+
+
+def _credentials(hub: Hub, user: str, group: str) -> Path:
+    """A kubeconfig by the commands of docs/fleet.md, word for word."""
+    page = (_MANIFESTS.parents[1] / "docs" / "fleet.md").read_text(encoding="utf-8")
+    block = page.partition("```sh\n")[2].partition("```")[0]
+    function, _, _ = block.partition("\ncredentials tradewind-fleet")
+    directory = hub.workspace.directory / user.replace(":", "-")
+    directory.mkdir()
+    (directory / "ca.crt").write_bytes(hub.authority.cert.read_bytes())
+    hub.authority.write_key(directory / "ca.key")
+    path = f"{hub.programs.kubectl.parent}:{os.environ['PATH']}"
+    subprocess.run(
+        ["/bin/bash", "-ec", f"{function}\ncredentials {user} {group} hub.kubeconfig"],
+        cwd=directory,
+        env={"PATH": path, "HUB": hub.server},
+        check=True,
+        capture_output=True,
+    )
+    return directory / "hub.kubeconfig"
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +100,7 @@ def scheduler(fleet: Fleet) -> Service:
         fleet.hub.workspace,
         "fleet",
         "fleet",
-        flags={"--kubeconfig": fleet.hub.user_kubeconfig("tradewind-fleet")},
+        flags={"--kubeconfig": _credentials(fleet.hub, "tradewind-fleet", "tradewind:fleet")},
         settings={"fleet": _SETTINGS},
         environment=None,
     )
@@ -477,10 +503,10 @@ def test_a_member_that_dies_loses_what_does_not_tolerate_it(fleet: Fleet, deploy
     tolerant = {"key": _NOT_READY, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 600}
     name = deploy("survivor", 3)
     _settles(fleet, name, {"cheap": 3})
-    patient = deploy("patient", 1, cpu="100m", **_DIVIDED, clusterTolerations=[tolerant])
-    _settles(fleet, patient, {"cheap": 1})
+    patient = deploy("patient", 1, cpu="100m", **_DUPLICATED, clusterTolerations=[tolerant])
+    _settles(fleet, patient, {"cheap": 1, "dear": 1})
     fleet.hub.api.create(_TAINT_WHEN_SILENT)
     fleet.members["cheap"].kill_apiserver()
     _eventually(lambda: _running(fleet, name) == {"dear": 3}, "its replicas did not come back", 120)
     assert _clusters(fleet, name) == {"dear": 3}
-    assert _clusters(fleet, patient) == {"cheap": 1}
+    assert _clusters(fleet, patient) == {"cheap": 1, "dear": 1}
