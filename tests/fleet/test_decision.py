@@ -9,9 +9,11 @@ from tests.fleet.cases import NOW, nodes, request, site
 from tradewind.cluster.wire import Taint
 from tradewind.errors import TradewindError
 from tradewind.fleet.decision import Decision, decide
-from tradewind.fleet.policy import SitePolicy
+from tradewind.fleet.policy import SitePolicy, site_policies
 from tradewind.fleet.request import Request
+from tradewind.fleet.settings import FleetSettings
 from tradewind.fleet.sites import Site, Sites
+from tradewind.fleet.weights import DEFAULT_WEIGHTS
 
 _BY_PRICE = SitePolicy(weights={"price": 1.0})
 
@@ -275,3 +277,16 @@ def test_a_site_that_changes_or_leaves_is_seen_at_once() -> None:
     assert decide(request(), sites, _BY_PRICE, NOW).division == {"s0": 1}
     sites.apply(site("new", *nodes(1, 0.02)))
     assert decide(request(), sites, _BY_PRICE, NOW).division == {"new": 1}
+
+
+def test_equivalence_counts_the_resources_that_are_configured() -> None:
+    """Half of a's GPUs and half of b's cores are free: GPUs are taken where they are the plentiful part."""
+    taken_gpu = pod("p").requests({"nvidia.com/gpu": "2"}).on("n")
+    taken_cpu = pod("q").requests(cpu="4").on("n")
+    rich = node("n").cpu("8").resource("nvidia.com/gpu", "4")
+    sites = [site("a", rich, pods=[taken_gpu]), site("b", rich, pods=[taken_cpu])]
+    asked = request(template=pod("train").requests({"nvidia.com/gpu": "1"}))
+    weights = dict.fromkeys(DEFAULT_WEIGHTS, 0.0) | {"equivalence": 1.0}
+    for resources, expected in ((("cpu", "memory"), "a"), (("cpu", "nvidia.com/gpu"), "b")):
+        settings = FleetSettings(weights=weights, equivalence_resources=resources)
+        assert _decided(asked, *sites, policy=site_policies(settings).default).division == {expected: 1}

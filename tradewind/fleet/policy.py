@@ -150,8 +150,11 @@ def site_policies(settings: FleetSettings) -> SitePolicies:
 
 
 def _scorers(settings: FleetSettings, near: Near | None) -> tuple[SiteScorer, ...]:
-    locality = Locality(latencies=settings.latencies, near=near)
-    return tuple(locality if isinstance(each, Locality) else each for each in SCORERS)
+    configured: Mapping[str, SiteScorer] = {
+        Locality.name: Locality(latencies=settings.latencies, near=near),
+        Equivalence.name: Equivalence(resources=settings.equivalence_resources),
+    }
+    return tuple(configured.get(each.name, each) for each in SCORERS)
 
 
 def _with_limits(rule: SiteFilter, settings: FleetSettings) -> SiteFilter:

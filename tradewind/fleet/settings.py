@@ -88,6 +88,9 @@ class FleetSettings(_Settings):
     site: SiteSettings = SiteSettings()
     classes: dict[Name, RequestClass] = Field(default={}, description="of bindings, and to score sites for")
     weights: Weights = Field(default={}, description="by the site scorer's name")
+    equivalence_resources: tuple[str, ...] = Field(
+        default=("cpu", "memory"), min_length=2, max_length=8, description="for the scorer equivalence"
+    )
     latencies: dict[Name, dict[str, Milliseconds]] = Field(
         default={}, description="from places of users or data, by name, to sites or regions"
     )

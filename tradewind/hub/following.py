@@ -21,8 +21,9 @@ _BUDGET_SECONDS = 0.05  # each look costs a decision: a twentieth of the time, a
 
 
 class Following:
-    def __init__(self, request_of: Callable[[Binding], Request]) -> None:
+    def __init__(self, request_of: Callable[[Binding], Request], at_home: Callable[[Binding], bool]) -> None:
         self._request_of = request_of
+        self._at_home = at_home
         self._moves = Moves()
         self._rota: deque[str] = deque()
 
@@ -43,7 +44,7 @@ class Following:
         until = time.perf_counter() + _BUDGET_SECONDS
         while self._rota and time.perf_counter() < until:
             key = self._rota.popleft()
-            if key not in by_key:
+            if key not in by_key or not self._at_home(by_key[key]):
                 self._moves.forget(key)
                 continue
             try:

@@ -20,7 +20,7 @@ from tradewind.hub.following import Following
 from tradewind.hub.homes import HomeView
 from tradewind.hub.ledger_store import LedgerStore
 from tradewind.hub.metrics import FleetMetrics
-from tradewind.hub.records import Binding
+from tradewind.hub.records import SCHEDULED, Binding
 from tradewind.hub.state import FleetState
 from tradewind.hub.troubles import Troubles
 
@@ -56,7 +56,7 @@ class FleetScheduler:
         self._homes = homes or HomeView("", lambda: frozenset({""}))
         self._queue = FairQueue(settings.tenant_in_flight)
         self._troubles = Troubles()
-        self._following = Following(self._request)
+        self._following = Following(self._request, self._homes.at_home)
         self._moving: set[str] = set()  # to be decided anew, because the decision would be another one now
         self._attempted: dict[str, int] = {}  # the generation that was looked at last
         self._forced: set[str] = set()  # to be looked at whatever their generation says
@@ -120,8 +120,7 @@ class FleetScheduler:
             self._forced.add(key)
             self._consider(key, now, at_head=True)
         sites = self._state.sites
-        at_home = [each for each in bindings if self._homes.at_home(each)]
-        for key in self._following.look(at_home, sites, self._policies, self._settings, now):
+        for key in self._following.look(bindings, sites, self._policies, self._settings, now):
             self._moving.add(key)
             self._consider(key, now)
         ready, usable = sites.ready[sites.rows], sites.usable[sites.rows]
@@ -289,7 +288,8 @@ class FleetScheduler:
 
     async def _confirm(self, binding: Binding) -> None:
         """Nothing to decide, but the generation has moved on: graceful eviction waits for our word."""
-        here = Decision(dict(binding.current), binding.object.status.scheduler_observed_affinity_name)
+        affinity_name = binding.object.status.scheduler_observed_affinity_name
+        here = Decision(dict(binding.current), affinity_name, note=_said(binding, "True"))
         await self._writer.report(binding, here)
 
 
@@ -300,8 +300,6 @@ def _moved(request: Request, decision: Decision) -> Mapping[str, int]:
     return {site: count for site, count in request.current.items() if count and site not in decision.division}
 
 
-def _said(binding: Binding) -> str:
+def _said(binding: Binding, status: str = "False") -> str:
     conditions = binding.object.status.conditions or ()
-    return next(
-        (each.message for each in conditions if each.type == "Scheduled" and each.status == "False"), ""
-    )
+    return next((each.message for each in conditions if (each.type, each.status) == (SCHEDULED, status)), "")
