@@ -239,11 +239,6 @@ def test_aggregated_replicas_stay_together_while_there_is_room(world: World) -> 
     ("spec", "says"),
     [
         ({"components": [{"name": "jobmanager", "replicas": 1}]}, "spec.components"),
-        ({"workloadAffinityGroups": {"affinityGroup": "app=db"}}, "spec.workloadAffinityGroups"),
-        (
-            {"placement": {"workloadAffinity": {"affinity": {"groupByLabelKey": "app"}}}},
-            "placement.workloadAffinity",
-        ),
         (
             {"placement": {"spreadConstraints": [{"spreadByLabel": "rack", "minGroups": 1}]}},
             "placement.spreadConstraints[].spreadByLabel",
@@ -274,6 +269,31 @@ def test_what_is_not_supported_is_refused_in_the_condition(
     said = condition(world.hub)
     assert (said["status"], said["reason"]) == ("False", "Unsupported")
     assert says in said["message"]
+
+
+def test_workloads_of_an_affinity_group_are_on_the_same_cluster(world: World) -> None:
+    """Also where the first has gone to the dearer cluster."""
+    only_b = {"clusterAffinity": {"clusterNames": ["b"]}, **_DIVIDED}
+    world.site("b", price=0.9)
+    together = {"affinityGroup": "app=shop"}
+    world.hub.add_binding("db", 1, placement=only_b, workloadAffinityGroups=together)
+    rounds(world.scheduler)
+    for name in ("web", "cache"):
+        world.hub.add_binding(name, 1, placement=_DIVIDED, workloadAffinityGroups=together)
+    world.hub.add_binding("other", 1, placement=_DIVIDED, workloadAffinityGroups={"affinityGroup": "app=x"})
+    assert world.after() == {"b": 1}
+    assert [world.hub.clusters(name) for name in ("db", "cache", "other")] == [{"b": 1}, {"b": 1}, {"a": 1}]
+
+
+def test_workloads_of_an_anti_affinity_group_are_on_different_clusters(world: World) -> None:
+    for number in range(3):
+        apart = {"antiAffinityGroup": "app=db"}
+        world.hub.add_binding(f"db{number}", 1, placement=_DIVIDED, workloadAffinityGroups=apart)
+    rounds(world.scheduler)
+    found = [world.hub.clusters(f"db{number}") for number in range(3)]
+    assert sorted(map(str, found)) == ["{'a': 1}", "{'b': 1}", "{}"]
+    (left,) = (f"db{number}" for number in range(3) if not found[number])
+    assert "2 site(s) didn't match the workload affinity" in condition(world.hub, left)["message"]
 
 
 def test_cluster_resource_bindings_are_scheduled(world: World) -> None:

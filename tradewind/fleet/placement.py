@@ -55,7 +55,6 @@ class Placement(msgspec.Struct, frozen=True, rename="camel"):
     cluster_tolerations: tuple[Toleration, ...] | None = None
     spread_constraints: tuple[SpreadConstraint, ...] | None = None
     replica_scheduling: ReplicaScheduling | None = None
-    workload_affinity: Unsupported | None = None
 
     @property
     def affinities(self) -> tuple[ClusterAffinity, ...]:
@@ -65,8 +64,6 @@ class Placement(msgspec.Struct, frozen=True, rename="camel"):
     @property
     def unsupported(self) -> str:
         """The field of Karmada's that Tradewind does not support, if there is one."""
-        if self.workload_affinity is not None:
-            return "placement.workloadAffinity"
         if any(each.overflow_affinities for each in self.affinities):
             return "placement.clusterAffinities[].overflowAffinities"
         if any(not each.spread_by_field for each in self.spread_constraints or ()):

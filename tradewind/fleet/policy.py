@@ -11,6 +11,7 @@ from tradewind.fleet.filters.apis import Apis
 from tradewind.fleet.filters.feasible_nodes import FeasibleNodes, WholeCopy
 from tradewind.fleet.filters.health import ErrorRate, Evicting, Excluded, Ready, Summarised
 from tradewind.fleet.filters.tolerations import Tolerations
+from tradewind.fleet.filters.workload_affinity import WorkloadAffinity
 from tradewind.fleet.request import Near, Request
 from tradewind.fleet.rules import SiteFilter, SiteScorer
 from tradewind.fleet.scorers.centroid import Centroid
@@ -32,6 +33,7 @@ FILTERS: tuple[SiteFilter, ...] = (
     Ready(),
     Excluded(),
     Tolerations(),
+    WorkloadAffinity(),
     Apis(),
     Summarised(),
     ErrorRate(),

@@ -25,6 +25,8 @@ class Request:
     fresh: bool = False  # a full reschedule: replicas that run need not stay
     excluded: frozenset[str] = frozenset()  # sites that could not place it a while ago
     evicting: frozenset[str] = frozenset()  # sites with a graceful eviction task of the request
+    beside: frozenset[str] | None = None  # sites that all workloads of its affinity group have; None: any
+    apart: frozenset[str] = frozenset()  # sites that a workload of its anti-affinity group has
     affinity_name: str = ""  # of the cluster affinity that was used last
     near: Near | None = None  # where its users or its data are
     quota: Mapping[str, int] | None = None  # for all replicas of the request, None without a quota

@@ -39,6 +39,7 @@ class HubCopy:
             fresh=False,
             quota=self.state.quota(binding),
             policy=self.state.policy(binding),
+            others=self.state.others(binding),
         )
 
 

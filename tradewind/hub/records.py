@@ -1,7 +1,7 @@
 """What is kept of Karmada's objects and of our ConfigMaps."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -27,6 +27,7 @@ from tradewind.hub.wire import (
     ItemStatus,
     PolicyObject,
     QuotaObject,
+    WorkloadGroups,
     read_apis,
     read_placement,
     statuses,
@@ -38,6 +39,7 @@ FORWARDED_ANNOTATION = ANNOTATION_PREFIX + "forwarded-to"  # SCHEDULER@GENERATIO
 NEAR_ANNOTATION = ANNOTATION_PREFIX + "near"
 APPLIED_PLACEMENT = "policy.karmada.io/applied-placement"
 SCHEDULED = "Scheduled"
+_NO_GROUPS = WorkloadGroups()
 MAX_SITE_NAME = 63
 MAX_SKEW_SECONDS = 60.0  # between the clocks of a member and the hub
 _SITE_NAME = re.compile("[a-z0-9]([-a-z0-9]*[a-z0-9])?")  # as Karmada and OCM name clusters
@@ -199,7 +201,9 @@ class Binding:
 
     @cached_property
     def partition(self) -> str:
-        """Of which a scheduler is the home."""
+        """Of which a scheduler is the home; workloads with groups look at each other, so they share one."""
+        if self.groups != _NO_GROUPS:
+            return f"groups {self.namespace}"
         try:
             requests = _requests(self.object)
         except QuantityError:
@@ -251,6 +255,11 @@ class Binding:
         """As `Request.everywhere`."""
         return not self.workload or self.placement.division == "Duplicated"
 
+    @property
+    def groups(self) -> WorkloadGroups:
+        """Of workloads that are to be on the same sites, or on others."""
+        return self.object.spec.workload_affinity_groups or _NO_GROUPS
+
     @cached_property
     def refusal(self) -> str:
         """Why no decision is possible, whatever sites there are."""
@@ -263,8 +272,6 @@ class Binding:
         unsupported = self.placement.unsupported
         if spec.components:
             unsupported = "components"
-        elif spec.workload_affinity_groups is not None:
-            unsupported = "workloadAffinityGroups"
         return f"Tradewind does not support spec.{unsupported}" if unsupported else ""
 
     @cached_property
@@ -293,6 +300,21 @@ class Binding:
         if self.refusal:
             return {}
         return {resource: count * amount for resource, amount in _requests(self.object).items()}
+
+    def _neighbours(self, others: Iterable["Binding"]) -> tuple[frozenset[str] | None, frozenset[str]]:
+        """As Karmada: a group is of one namespace, and workloads that are nowhere yet do not count."""
+        together, apart = self.groups.affinity_group, self.groups.anti_affinity_group
+        beside: frozenset[str] | None = None
+        taken: set[str] = set()
+        for other in others:
+            if other.namespace != self.namespace or other.key == self.key or not other.current:
+                continue
+            if together and other.groups.affinity_group == together:
+                sites = frozenset(other.current)
+                beside = sites if beside is None else beside & sites
+            if apart and other.groups.anti_affinity_group == apart:
+                taken.update(other.current)
+        return beside, frozenset(taken)
 
     def ours(self, scheduler_name: str) -> bool:
         spec = self.object.spec
@@ -344,14 +366,17 @@ class Binding:
         excluded: frozenset[str] = frozenset(),
         quota: Mapping[str, int] | None = None,
         policy: PolicyNote | None = None,
+        others: Iterable["Binding"] = (),
     ) -> Request:
         """Raise QuantityError for a request of resources that cannot be read.
 
         The annotations of its policy count where the binding, which Karmada makes, has none of its own.
+        `others` are those that its groups are about.
         """
         spec, status = self.object.spec, self.object.status
         resource, own = spec.resource, self.object.metadata.annotations or {}
         annotations = {**(policy.annotations if policy else {}), **own}
+        beside, apart = self._neighbours(others)
         evicting = frozenset(str(task.get("fromCluster")) for task in spec.graceful_eviction_tasks or ())
         return Request(
             key=self.promise_key,
@@ -367,6 +392,8 @@ class Binding:
             fresh=fresh,
             excluded=excluded,
             evicting=evicting,
+            beside=beside,
+            apart=apart,
             affinity_name=status.scheduler_observed_affinity_name,
             near=_near(annotations.get(NEAR_ANNOTATION, "")),
             quota=quota,

@@ -61,7 +61,7 @@ class FleetScheduler:
         self._attempted: dict[str, int] = {}  # the generation that was looked at last
         self._forced: set[str] = set()  # to be looked at whatever their generation says
         self._known: dict[str, Binding] = {}  # ours, as they were last seen
-        self._quota_turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._tenant_turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._tasks: set[asyncio.Task[None]] = set()
         self._looked = 0.0
         self._usable = 0
@@ -211,11 +211,11 @@ class FleetScheduler:
             _log.warning("%s could not be read: %s", key, error)
 
     async def _schedule(self, key: str) -> str:
-        """A tenant with a quota has one binding decided at a time."""
+        """Bindings that count for each other are decided one at a time."""
         binding = self._state.bindings.get(key)
-        if binding is None or not self._state.has_quota(binding.namespace):
+        if binding is None or not self._state.one_at_a_time(binding):
             return await self._decide(key)
-        async with self._quota_turns[binding.namespace]:
+        async with self._tenant_turns[binding.namespace]:
             return await self._decide(key)
 
     async def _decide(self, key: str) -> str:
@@ -265,7 +265,8 @@ class FleetScheduler:
         """What was forwarded is placed here, wherever it goes; alone there is nobody to forward to."""
         gap, homes = self._settings.forward_gap, self._homes
         at_home = None
-        if gap is not None and not homes.alone and not homes.forwarded(binding):
+        forwards = not (homes.alone or homes.forwarded(binding) or self._state.one_at_a_time(binding))
+        if gap is not None and forwards:
             at_home = AtHome(homes.home, homes.identity)
         return self._claims.route(request, self._policies.of(request), now, at_home, gap or 0.0)
 
@@ -284,6 +285,7 @@ class FleetScheduler:
             excluded=self._troubles.excluded(binding.key),
             quota=self._state.quota(binding),
             policy=self._state.policy(binding),
+            others=self._state.others(binding),
         )
 
     async def _confirm(self, binding: Binding) -> None:

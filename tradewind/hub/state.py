@@ -134,8 +134,14 @@ class FleetState:
         key = binding.policy_key
         return (self.policies if "/" in key else self.cluster_policies).get(key)
 
-    def has_quota(self, tenant: str) -> bool:
-        return any(quota.namespace == tenant for quota in self.quotas.all())
+    def one_at_a_time(self, binding: Binding) -> bool:
+        """The bindings of its namespace count for each other: by a quota, or by groups of workloads."""
+        groups = binding.object.spec.workload_affinity_groups is not None
+        return groups or any(quota.namespace == binding.namespace for quota in self.quotas.all())
+
+    def others(self, binding: Binding) -> list[Binding]:
+        """That its groups are about."""
+        return self.bindings.all() if binding.object.spec.workload_affinity_groups else []
 
     def quota(self, binding: Binding) -> Mapping[str, int] | None:
         """The least that any quota of the tenant leaves to this binding, all its replicas together.

@@ -120,12 +120,17 @@ class SchedulePriority(msgspec.Struct, gc=False):
     priority: int = 0
 
 
+class WorkloadGroups(msgspec.Struct, frozen=True, rename="camel", gc=False):
+    affinity_group: str = ""
+    anti_affinity_group: str = ""
+
+
 class BindingSpec(msgspec.Struct, rename="camel", gc=False):
     resource: ObjectReference = msgspec.field(default_factory=ObjectReference)
     replicas: int = 0
     replica_requirements: ReplicaRequirements | None = None
     components: tuple[Unsupported, ...] | None = None
-    workload_affinity_groups: Unsupported | None = None
+    workload_affinity_groups: WorkloadGroups | None = None
     clusters: tuple[TargetCluster, ...] | None = None
     placement: msgspec.Raw = NULL
     graceful_eviction_tasks: tuple[dict[str, Any], ...] | None = None  # written back whole
