@@ -74,7 +74,7 @@ def _populate(fleet: Fleet) -> None:
 
 def _apply_rights(member: Member) -> None:
     """Both manifests are valid; nothing of them runs on the fake nodes, only the rights count."""
-    scheduler, site = str(_MANIFESTS / "deployment.yaml"), str(_MANIFESTS / "site.yaml")
+    scheduler, site = str(_MANIFESTS / "scheduler" / "deployment.yaml"), str(_MANIFESTS / "site.yaml")
     member.kubectl("apply", "-f", site)
     member.kubectl("delete", "deployment", "tradewind-site", "-n", "tradewind-system")
     member.kubectl("apply", "--dry-run=server", "-f", scheduler)

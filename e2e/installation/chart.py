@@ -32,7 +32,7 @@ def files(kubectl: Path) -> dict[str, str]:
         changed = {
             obj["metadata"]["name"]: _added(known[_key(obj)], obj)
             for obj in whole
-            if obj["kind"] == "Deployment" and obj != known[_key(obj)]
+            if obj["kind"] == "Deployment" and obj != known.get(_key(obj), obj)
         }
         if any(changed.values()):
             switches[component] = changed

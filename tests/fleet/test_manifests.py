@@ -20,7 +20,7 @@ def _deployment(name: str) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("name", ["deployment.yaml", "site.yaml"])
+@pytest.mark.parametrize("name", ["scheduler/deployment.yaml", "site.yaml"])
 def test_the_container_runs_a_command_that_there_is_and_is_probed(name: str, tmp_path: Path) -> None:
     deployment = _deployment(name)
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
@@ -37,7 +37,7 @@ def test_the_container_runs_a_command_that_there_is_and_is_probed(name: str, tmp
     assert container["securityContext"]["readOnlyRootFilesystem"]
 
 
-@pytest.mark.parametrize("name", ["deployment.yaml", "site.yaml"])
+@pytest.mark.parametrize("name", ["scheduler/deployment.yaml", "site.yaml"])
 def test_policies_select_the_pods(name: str) -> None:
     labels = _deployment(name)["spec"]["template"]["metadata"]["labels"]
     selectors = [
@@ -50,18 +50,29 @@ def test_policies_select_the_pods(name: str) -> None:
 
 
 def test_the_scheduler_has_no_rights_where_it_runs() -> None:
-    assert not _deployment("deployment.yaml")["spec"]["template"]["spec"]["automountServiceAccountToken"]
-    assert not {each["kind"] for each in _documents("deployment.yaml")} & {
+    assert not _deployment("scheduler/deployment.yaml")["spec"]["template"]["spec"][
+        "automountServiceAccountToken"
+    ]
+    assert not {each["kind"] for each in _documents("scheduler/deployment.yaml")} & {
         "ClusterRoleBinding",
         "RoleBinding",
     }
 
 
+def test_the_planner_publishes_where_the_component_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    component = yaml.safe_load((_FLEET.parent / "components/fleet-site/kustomization.yaml").read_text())
+    operations = yaml.safe_load(component["patches"][0]["patch"])
+    variable, mount = operations[0]["value"], operations[1]["value"]
+    monkeypatch.setenv(variable["name"], variable["value"])
+    assert parser().parse_args(["planner"]).hub_kubeconfig == Path(variable["value"])
+    assert Path(variable["value"]).parent == Path(mount["mountPath"])
+
+
 def test_members_have_no_rights_where_the_ledgers_are() -> None:
     bound = [
         each["metadata"]["namespace"]
-        for file in _FLEET.glob("*.yaml")
-        for each in _documents(file.name)
+        for file in _FLEET.rglob("*.yaml")
+        for each in _documents(str(file.relative_to(_FLEET)))
         if each["kind"].endswith("RoleBinding")
         for subject in each["subjects"]
         if subject["name"] == "tradewind:sites"

@@ -1,6 +1,7 @@
 """`tradewind planner`."""
 
 import argparse
+import os
 from pathlib import Path
 
 from tradewind.cli.arguments import (
@@ -37,7 +38,9 @@ def add(command: argparse.ArgumentParser) -> None:
         "--hub-kubeconfig",
         type=Path,
         metavar="FILE",
-        help="publish this cluster to the fleet of that Karmada; fleet.site says as what",
+        default=os.environ.get("TRADEWIND_HUB_KUBECONFIG") or None,
+        help="publish this cluster to the fleet of that Karmada; fleet.site says as what; or "
+        "TRADEWIND_HUB_KUBECONFIG",
     )
     add_hub_namespace(command)
     add_probe_address(command, _DEFAULT_PROBE_PORT)
