@@ -152,6 +152,7 @@ class Hub(ControlPlane):
             "--cluster-startup-grace-period=10s",
             "--cluster-monitor-period=2s",
             "--cluster-monitor-grace-period=10s",
+            "--feature-gates=Failover=true",
             "--enable-no-execute-taint-eviction=true",
         )
 
