@@ -147,3 +147,17 @@ def test_what_does_not_go_together_is_refused(
     with pytest.raises(SystemExit):
         main(["explain", *arguments])
     assert says in capsys.readouterr().err
+
+
+def test_a_binding_that_is_refused_is_skipped_and_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def grouped(item: dict[str, Any]) -> bool:
+        if item["metadata"]["name"] == "web-deployment":
+            item["spec"]["components"] = [{"name": "a", "replicas": 1}]
+        return True
+
+    main(["fleet-plan", "--sites", str(_file(tmp_path, grouped)), "-o", "json"])
+    out, err = capsys.readouterr()
+    assert "shop/web-deployment" not in {each["binding"] for each in json.loads(out)}
+    assert "Skipped shop/web-deployment: Tradewind does not support spec.components" in err

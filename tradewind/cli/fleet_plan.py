@@ -1,6 +1,7 @@
 """`tradewind fleet-plan`."""
 
 import argparse
+import sys
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry
@@ -42,6 +43,10 @@ def run(options: argparse.Namespace) -> None:
     refuse_stdin_twice(options.sites, options.config)
     hub = from_file(options.sites)
     bindings = [each for each in hub.state.bindings.all() if options.all or each.unsettled]
+    for each in bindings:
+        if each.refusal:
+            print(f"Skipped {each.key}: {each.refusal}", file=sys.stderr)
+    bindings = [each for each in bindings if not each.refusal]
     if not bindings:
         raise TradewindError(f"{options.sites} holds no ResourceBinding that waits; --all takes all of them")
     bindings.sort(key=lambda each: (-each.priority, each.key))
