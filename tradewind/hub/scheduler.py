@@ -57,7 +57,7 @@ class FleetScheduler:
         self._queue = FairQueue(settings.tenant_in_flight)
         self._troubles = Troubles()
         self._following = Following(self._request, self._homes.at_home)
-        self._moving: set[str] = set()  # to be decided anew, because the decision would be another one now
+        self._moving: set[str] = set()  # to be decided anew, because another place is better
         self._attempted: dict[str, int] = {}  # the generation that was looked at last
         self._forced: set[str] = set()  # to be looked at whatever their generation says
         self._known: dict[str, Binding] = {}  # ours, as they were last seen
@@ -121,7 +121,8 @@ class FleetScheduler:
             self._consider(key, now, at_head=True)
         sites = self._state.sites
         for key in self._following.look(bindings, sites, self._policies, self._settings, now):
-            self._moving.add(key)
+            binding = self._state.bindings.get(key)
+            (self._forced if binding and binding.everywhere else self._moving).add(key)
             self._consider(key, now)
         ready, usable = sites.ready[sites.rows], sites.usable[sites.rows]
         count = int((ready & usable).sum())
@@ -239,6 +240,8 @@ class FleetScheduler:
         decision = await self._claims.claim(request, route, now)
         if not decision.placed and not (decision.cleared and binding.current):
             self._moving.discard(key)
+            if request.everywhere:
+                self._forced.discard(key)  # it is looked at again in turn
             await self._report(binding, decision)
             return "unplaced"
         try:
