@@ -54,22 +54,26 @@ def _populate(fleet: Fleet) -> None:
     sizes = {"cheap": (2, "2", 0.1), "dear": (4, "3", 0.45)}
     for name, (count, cpu, price) in sizes.items():
         member = fleet.members[name]
-        nodes = [objects.node(f"{name}-{i}", cpu=cpu, price=price) for i in range(count)]
-        fake.add_nodes(member.api, nodes)
+        fake.add_nodes(member.api, [objects.node(f"{name}-{i}", cpu=cpu, price=price) for i in range(count)])
         hub.join(member, region=name, provider="fake")
-        _apply_rights(member)
-        token = fake.service_account_token(member.api, "tradewind-system", "tradewind-site")
-        Service(
-            hub.workspace,
-            "site",
-            f"site-{name}",
-            flags={
-                "--kubeconfig": member.token_kubeconfig("tradewind-site", token),
-                "--hub-kubeconfig": _credentials(hub, f"tradewind:site:{name}", "tradewind:sites"),
-            },
-            settings={"fleet": {"site": {"name": name, "publishSeconds": 0.5}}},
-            environment=None,
-        )
+        _publish(hub, member)
+
+
+def _publish(hub: Hub, member: Member) -> None:
+    _apply_rights(member)
+    token = fake.service_account_token(member.api, "tradewind-system", "tradewind-site")
+    user = f"tradewind:site:{member.name}"
+    Service(
+        hub.workspace,
+        "site",
+        f"site-{member.name}",
+        flags={
+            "--kubeconfig": member.token_kubeconfig("tradewind-site", token),
+            "--hub-kubeconfig": _credentials(hub, user, "tradewind:sites"),
+        },
+        settings={"fleet": {"site": {"name": member.name, "publishSeconds": 0.5}}},
+        environment=None,
+    )
 
 
 def _apply_rights(member: Member) -> None:
@@ -490,6 +494,36 @@ def _replace(fleet: Fleet, name: str, **placement: Any) -> None:
     )
 
 
+def test_a_member_that_joins_later_gets_its_copies(fleet: Fleet, deploy: Callable[..., str]) -> None:
+    """An object without replicas at once, a workload when there is a summary. The member stays to the end."""
+    copies = deploy("copies", 1, cpu="100m", **_DUPLICATED)
+    settings: Object = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "settings", "namespace": "default"},
+    }
+    policy = _policy("settings", "tradewind")
+    policy["spec"]["resourceSelectors"][0] |= {"apiVersion": "v1", "kind": "ConfigMap"}
+    fleet.hub.api.create(settings)
+    fleet.hub.api.create(policy)
+    _settles(fleet, copies, {"cheap": 1, "dear": 1})
+    fleet.members["late"] = late = Member("late")
+    fake.add_nodes(late.api, [objects.node("late-0", cpu="2", price=9.0)])
+    fleet.hub.join(late, region="late", provider="fake")
+
+    def has_settings() -> bool:
+        try:
+            late.api.read("/api/v1/namespaces/default/configmaps/settings")
+        except ApiError:
+            return False
+        return True
+
+    _eventually(has_settings, "the object without replicas did not come")
+    assert _clusters(fleet, copies) == {"cheap": 1, "dear": 1}
+    _publish(fleet.hub, late)
+    _settles(fleet, copies, {"cheap": 1, "dear": 1, "late": 1})
+
+
 _NOT_READY = "e2e.test/not-ready"
 _TAINT_WHEN_SILENT: Object = {
     "apiVersion": "policy.karmada.io/v1alpha1",
@@ -509,7 +543,8 @@ def test_a_member_that_dies_loses_what_does_not_tolerate_it(fleet: Fleet, deploy
     tolerant = {"key": _NOT_READY, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 600}
     name = deploy("survivor", 3)
     _settles(fleet, name, {"cheap": 3})
-    patient = deploy("patient", 1, cpu="100m", **_DUPLICATED, clusterTolerations=[tolerant])
+    two: Object = {"clusterAffinity": {"clusterNames": ["cheap", "dear"]}}
+    patient = deploy("patient", 1, cpu="100m", **_DUPLICATED, **two, clusterTolerations=[tolerant])
     _settles(fleet, patient, {"cheap": 1, "dear": 1})
     fleet.hub.api.create(_TAINT_WHEN_SILENT)
     fleet.members["cheap"].kill_apiserver()
