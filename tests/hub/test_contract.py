@@ -165,7 +165,7 @@ def test_objects_without_replicas_keep_to_their_spread_constraints(world: World)
 
 
 def test_nothing_leaves_a_cluster_that_falls_silent(world: World) -> None:
-    """Karmada's taint manager evicts, where it is turned on, with tolerations and a rate."""
+    """Karmada's taint manager evicts, where it is turned on, as tolerations say."""
     small = {"resourceRequest": {"cpu": "100m"}}
     only_a = {"clusterAffinity": {"clusterNames": ["a"]}, **_DIVIDED}
     for number in range(50):
