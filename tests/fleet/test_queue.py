@@ -139,3 +139,13 @@ def test_a_low_priority_is_taken_in_the_end_whatever_comes_above_it() -> None:
         queue.done(waiting.key)
     assert "late" in taken[:10]
     assert sum(key.startswith("rich") for key in taken[:9]) == 9
+
+
+def test_those_that_are_alone_go_one_after_the_other_and_hold_up_nobody_else() -> None:
+    queue = FairQueue(alone=lambda key: key.startswith("alone"))
+    for key, tenant in (("alone-1", "a"), ("alone-2", "a"), ("alone-3", "b"), ("free", "c")):
+        queue.add(Waiting(key, tenant))
+    taken = [queue.take(0.0) for _ in range(4)]
+    assert [each and each.key for each in taken] == ["alone-1", "alone-3", "free", None]
+    queue.done("alone-1")
+    assert queue.take(0.0) == Waiting("alone-2", "a")

@@ -8,6 +8,7 @@ No lock: one thread, or one event loop, uses it. Time is given by the caller.
 import heapq
 import itertools
 from collections import OrderedDict, deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 _BY_AGE = 10  # every so many turns
@@ -30,10 +31,15 @@ class _Level:
 
 
 class FairQueue:
-    """A request is in it once; while it is in flight it comes back only after `done`."""
+    """A request is in it once; while it is in flight it comes back only after `done`.
 
-    def __init__(self, in_flight_of_tenant: int = 16) -> None:
+    Of those that are `alone`, by their keys, a tenant has one in flight.
+    """
+
+    def __init__(self, in_flight_of_tenant: int = 16, alone: Callable[[str], bool] = lambda _: False) -> None:
         self._cap = in_flight_of_tenant
+        self._alone = alone
+        self._alone_of_tenant: dict[str, str] = {}  # the key that is in flight
         self._levels: dict[int, _Level] = {}
         self._known: dict[str, Waiting] = {}  # the oldest first
         self._in_flight: dict[str, Waiting] = {}
@@ -85,14 +91,14 @@ class FairQueue:
         self._wake(now)
         if self._turns % _BY_AGE == _BY_AGE - 1:
             for waiting in self._known.values():
-                if self._may_go(waiting.tenant):
+                if self._may_go(waiting):
                     self._drop(waiting.key)
                     return self._start(waiting)
         for priority in sorted(self._levels, reverse=True):
             tenants = self._levels[priority].tenants
             for tenant, line in tenants.items():
-                if self._may_go(tenant):
-                    waiting = self._known[line[0]]
+                waiting = self._known[line[0]]
+                if self._may_go(waiting):
                     if len(line) > 1:
                         tenants.move_to_end(tenant)
                     self._drop(waiting.key)
@@ -102,6 +108,8 @@ class FairQueue:
     def done(self, key: str, *, succeeded: bool = True) -> None:
         """No longer in flight; if it was added meanwhile, it waits again."""
         waiting = self._in_flight.pop(key)
+        if self._alone_of_tenant.get(waiting.tenant) == key:
+            del self._alone_of_tenant[waiting.tenant]
         self._of_tenant[waiting.tenant] -= 1
         if not self._of_tenant[waiting.tenant]:
             del self._of_tenant[waiting.tenant]
@@ -132,11 +140,15 @@ class FairQueue:
             if self._delayed.get(waiting.key) == number:
                 self.add(waiting)
 
-    def _may_go(self, tenant: str) -> bool:
-        return self._of_tenant.get(tenant, 0) < self._cap
+    def _may_go(self, waiting: Waiting) -> bool:
+        if self._of_tenant.get(waiting.tenant, 0) >= self._cap:
+            return False
+        return waiting.tenant not in self._alone_of_tenant or not self._alone(waiting.key)
 
     def _start(self, waiting: Waiting) -> Waiting:
         self._turns += 1
+        if self._alone(waiting.key):
+            self._alone_of_tenant[waiting.tenant] = waiting.key
         self._in_flight[waiting.key] = waiting
         self._of_tenant[waiting.tenant] = self._of_tenant.get(waiting.tenant, 0) + 1
         return waiting

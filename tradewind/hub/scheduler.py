@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import time
-from collections import defaultdict
 from collections.abc import Callable, Coroutine, Mapping
 from http import HTTPStatus
 
@@ -54,14 +53,13 @@ class FleetScheduler:
         self._policies = site_policies(settings)
         self._name = name
         self._homes = homes or HomeView("", lambda: frozenset({""}))
-        self._queue = FairQueue(settings.tenant_in_flight)
+        self._queue = FairQueue(settings.tenant_in_flight, self._is_alone)
         self._troubles = Troubles()
         self._following = Following(self._request, self._homes.at_home)
         self._moving: set[str] = set()  # to be decided anew, because another place is better
         self._attempted: dict[str, int] = {}  # the generation that was looked at last
         self._forced: set[str] = set()  # to be looked at whatever their generation says
         self._known: dict[str, Binding] = {}  # ours, as they were last seen
-        self._tenant_turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._tasks: set[asyncio.Task[None]] = set()
         self._looked = 0.0
         self._usable = 0
@@ -200,6 +198,11 @@ class FleetScheduler:
             self._queue.add_later(waiting, time.time())
         self._start_turns()
 
+    def _is_alone(self, key: str) -> bool:
+        """Whether others of its namespace count for it, so that it is decided when they are not."""
+        binding = self._state.bindings.get(key)
+        return binding is not None and self._state.one_at_a_time(binding)
+
     async def _reread(self, key: str) -> None:
         """What the watch has not brought yet."""
         binding = self._state.bindings.get(key)
@@ -212,14 +215,6 @@ class FleetScheduler:
             _log.warning("%s could not be read: %s", key, error)
 
     async def _schedule(self, key: str) -> str:
-        """Bindings that count for each other are decided one at a time."""
-        binding = self._state.bindings.get(key)
-        if binding is None or not self._state.one_at_a_time(binding):
-            return await self._decide(key)
-        async with self._tenant_turns[binding.namespace]:
-            return await self._decide(key)
-
-    async def _decide(self, key: str) -> str:
         binding = self._state.bindings.get(key)
         if binding is None or not binding.ours(self._name) or not self._homes.at_home(binding):
             return "placed"
@@ -268,7 +263,7 @@ class FleetScheduler:
         """What was forwarded is placed here, wherever it goes; alone there is nobody to forward to."""
         gap, homes = self._settings.forward_gap, self._homes
         at_home = None
-        forwards = not (homes.alone or homes.forwarded(binding) or self._state.one_at_a_time(binding))
+        forwards = not (homes.alone or homes.forwarded(binding) or self._is_alone(binding.key))
         if gap is not None and forwards:
             at_home = AtHome(homes.home, homes.identity)
         return self._claims.route(request, self._policies.of(request), now, at_home, gap or 0.0)
