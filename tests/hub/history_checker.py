@@ -56,7 +56,8 @@ class History:
             return True
         if after["replicas"] < _total(asked):
             return True
-        return fewer <= self.unplaced.get((binding, site), 0)
+        kind = after["placement"].get("replicaScheduling", {}).get("replicaSchedulingType")
+        return kind == "Divided" and fewer <= self.unplaced.get((binding, site), 0)
 
 
 def _total(spec: Spec) -> int:
