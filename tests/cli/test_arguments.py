@@ -86,7 +86,7 @@ _SOCIABLE = {
     "what-if": "--help -o --seconds --without --lost-zone --price --rate --scale --partial",
     "planner": "--help --kubeconfig --namespace --probe-host --probe-port --protect-floor --learn "
     "--lease-seconds --evict --hub-kubeconfig --hub-namespace --log-format --log-level",
-    "fleet": "--help --config --kubeconfig --namespace --scheduler-name --lease-seconds "
+    "fleet": "--help --config --kubeconfig --namespace --hub-namespace --scheduler-name --lease-seconds "
     "--probe-host --probe-port --log-format --log-level",
     "site": "--help --config --kubeconfig --hub-kubeconfig --hub-namespace --probe-host --probe-port "
     "--log-format --log-level",
