@@ -54,6 +54,20 @@ def test_every_pod_is_placed_on_the_fewest_nodes(pods: list[PodBuilder], nodes: 
     assert plan.engine == "exact"
 
 
+@pytest.mark.parametrize(
+    "pods",
+    [
+        pytest.param(_verification(), id="verification"),
+        pytest.param(_a(), id="A"),
+        pytest.param(_b(), id="B"),
+        pytest.param(_c(), id="C"),
+        pytest.param(_d(), id="D"),
+    ],
+)
+def test_the_flow_places_every_pod_too(pods: list[PodBuilder]) -> None:
+    assert len(planned(boreas_nodes(), pods, engine="flow").placements) == len(pods)
+
+
 def test_the_greedy_floor_alone_does_not_solve_c() -> None:
     """Else the test above would prove nothing about the solver."""
     assert len(planned(boreas_nodes(), _c(), solve=False).placements) < 20

@@ -41,10 +41,9 @@ def _rounded(problem: Problem) -> Assignment:
 
 def _flow(problem: Problem) -> Assignment:
     found: list[Outcome] = []
-    optimise(problem, {}, 60, found.append, engine="flow")
-    [(assignment, engine, _)] = found
-    assert engine == "flow"
-    return assignment
+    optimise(problem, {}, 4, found.append, engine="flow")
+    assert found[0].engine == "flow"
+    return found[-1].assignment
 
 
 ENGINES = [

@@ -117,14 +117,14 @@ def test_without_time_it_is_the_greedy_placement() -> None:
 
 
 @pytest.mark.parametrize(
-    ("small", "big", "engines"),
+    ("small", "big"),
     [
-        pytest.param(1, 0, ["flow"], id="dearer, but for all pods"),
-        pytest.param(0, None, [], id="the small pod takes the only place of the big one"),
+        pytest.param(1, 0, id="dearer, but for all pods"),
+        pytest.param(0, None, id="the small pod takes the only place of the big one"),
     ],
 )
-def test_a_dearer_flow_is_taken_and_one_that_leaves_pods_out_is_not(
-    monkeypatch: pytest.MonkeyPatch, small: int, big: int | None, engines: list[str]
+def test_a_dearer_flow_is_taken_and_pods_that_it_leaves_out_are_placed(
+    monkeypatch: pytest.MonkeyPatch, small: int, big: int | None
 ) -> None:
     nodes = [node("big").cpu("4").price(1), node("dear").cpu("1").price(9)]
     pods = [pod("small").requests(cpu="1"), pod("large").requests(cpu="4")]
@@ -134,4 +134,16 @@ def test_a_dearer_flow_is_taken_and_one_that_leaves_pods_out_is_not(
     monkeypatch.setattr(flow, "route", lambda *_: routed)
     found: list[Outcome] = []
     optimise(problem, greedy(problem), 1, found.append, engine="flow")
-    assert [each.engine for each in found] == engines
+    [outcome] = found
+    assert outcome.engine == "flow"
+    assert outcome.assignment == {(small_class, 1): 1, (big_class, 0): 1}
+
+
+def test_where_no_placement_has_every_pod_the_flow_says_so_and_keeps_those_of_most_worth() -> None:
+    nodes = [node("a").cpu("4"), node("b").cpu("1")]
+    pods = [*copies(pod("p").requests(cpu="1").priority(9), "p", 2), pod("large").requests(cpu="4")]
+    problem = batch_of(filled(nodes, pods)).problem
+    found: list[Outcome] = []
+    optimise(problem, greedy(problem), 4, found.append, engine="flow")
+    assert sum(found[-1].assignment.values()) == 2
+    assert found[-1].impossible

@@ -60,6 +60,38 @@ def test_preferred_nodes_are_exhausted_first_and_the_surplus_stays_unscheduled(e
     assert "cpu" in reason
 
 
+@pytest.mark.parametrize("prices", [(1.0, 1.0, 1.0), (0.5, 0.52, 0.55)], ids=["equal", "different"])
+def test_preferred_zones_are_kept_by_the_flow_as_often_as_by_the_default_engine(
+    prices: tuple[float, ...],
+) -> None:
+    """Each zone has room for the third of the pods that prefers it, in part on nodes that are in use."""
+    nodes = [
+        node(f"n{number:02}").cpu("8").label(ZONE, f"z{number % 3}").price(prices[number % 3])
+        for number in range(45)
+    ]
+    running = [pod(f"r{n}").requests(cpu=f"{n % 4}").on(f"n{n:02}") for n in range(1, 45, 2) if n % 4]
+    pods = []
+    for number in range(200):
+        term = {"matchExpressions": [{"key": ZONE, "operator": "In", "values": [f"z{number % 3}"]}]}
+        start = pod(f"p{number}").requests(cpu="1")
+        pods.append(
+            start.field(
+                "spec",
+                "affinity",
+                "nodeAffinity",
+                "preferredDuringSchedulingIgnoredDuringExecution",
+                value=[{"weight": 1 + 33 * (number % 4), "preference": term}],
+            )
+        )
+    kept = {}
+    engines: list[Engine] = ["auto", "flow"]
+    for engine in engines:
+        places = where(planned(nodes, [*running, *pods], engine=engine))
+        assert len(places) == 200
+        kept[engine] = sum(int(places[f"p{n}"][1:]) % 3 == n % 3 for n in range(200))
+    assert kept["flow"] >= 0.95 * kept["auto"]
+
+
 @pytest.mark.parametrize("order", [1, -1], ids=["the weaker wish first", "the stronger wish first"])
 @_ENGINES
 def test_of_two_pods_the_one_that_wants_the_gpu_node_more_gets_it(order: int, engine: Engine) -> None:

@@ -42,15 +42,15 @@ def optimise(
     """Report ever better placements than the baseline, each of them valid, until the time is over.
 
     `patience` is for how many seconds more the search may look for a place for every pod; `idle` for how
-    many at least it goes on without a gain; `told` says that pods wait for its end. The flow is asked for as
-    it is: it may cost more than the baseline, but not leave out what that places.
+    many at least it goes on without a gain; `told` says that pods wait for its end. The flow is taken as it
+    is but for pods without a place: it may cost more than the baseline, but not leave out what that places.
     """
     if not problem.classes or not problem.node_names:
         return
     budget = Budget(seconds + patience, idle=idle, is_cancelled=told)
     best = _Best(problem, baseline, report, budget)
     if engine == "flow":
-        best.replace(flow.route(problem, budget.deadline), "flow")
+        _route(best, patience or seconds * _COMPLETING)
         return
     if not best.complete:
         _place_every(best, patience or seconds * _COMPLETING)
@@ -78,6 +78,18 @@ def _better(best: "_Best", one: Search, other: Search) -> Search:
     """After a moment of search: only then two starts can be compared."""
     _save(best, other, Budget(_MOMENT_SECONDS))
     return max(one, other, key=lambda each: value(best.problem, each.state.assignment))
+
+
+def _route(best: "_Best", seconds: float) -> None:
+    """Take the flow; no search makes it cheaper, but pods without a place are searched for as ever."""
+    problem, left = best.problem, best.budget
+    routed = best.bindable(flow.route(problem, left.deadline))[0]
+    if sum(routed.values()) < problem.pods:
+        budget = Budget(min(seconds * _FIRST, left.seconds_left))
+        routed = best.bindable(Search(problem, routed).place_every(budget))[0]
+    best.replace(routed, "flow")
+    if not best.complete:
+        _place_every(best, min(seconds, left.seconds_left))
 
 
 def _place_every(best: "_Best", seconds: float) -> None:
@@ -140,7 +152,7 @@ class _Best:
 
     def offer(self, assignment: Assignment, engine: str, *, checked: bool = True) -> bool:
         """Take it if it is better; whether all of it could be bound."""
-        kept, whole = (assignment, True) if checked else self._bindable(assignment)
+        kept, whole = (assignment, True) if checked else self.bindable(assignment)
         worth = value(self.problem, kept)
         if worth > self._value:
             if worth[0] > self._gained[0] or worth[1] - self._gained[1] > GAIN * abs(worth[1]):
@@ -163,11 +175,13 @@ class _Best:
 
     def replace(self, assignment: Assignment, engine: str) -> None:
         """Take it unless it leaves out what had a place, whatever it costs."""
-        kept, _ = self._bindable(assignment)
-        if value(self.problem, kept)[0] >= self._value[0]:
-            self._report(Outcome(kept, engine))
+        found = value(self.problem, assignment)
+        if found[0] >= self._value[0]:
+            self.assignment, self.engine = assignment, engine
+            self._value = self._gained = found
+            self._report(Outcome(assignment, engine))
 
-    def _bindable(self, assignment: Assignment) -> tuple[Assignment, bool]:
+    def bindable(self, assignment: Assignment) -> tuple[Assignment, bool]:
         """What can be bound of it, filled up, and whether all of it can."""
         filled = assignment_of(filled_order(self.problem, assignment))
         return filled, all(filled.get(key, 0) >= pods for key, pods in assignment.items())

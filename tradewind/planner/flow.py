@@ -12,17 +12,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tradewind.planner.bound import cost_profiles
 from tradewind.planner.greedy import fill, opening_costs, unit_costs, urgency
 from tradewind.planner.lanes import lane_of, put, sequence
 from tradewind.planner.min_cost_flow import Network
-from tradewind.planner.problem import Amounts, Assignment, Codes, Floats, Problem
+from tradewind.planner.problem import Amounts, Assignment, Codes, Problem
 from tradewind.planner.relations.relation import Gate
 from tradewind.planner.state import State
 
 # Arcs of one network; classes beyond them come in the next round.
 _MAX_ARCS = 1_000_000
-# Nodes that a tied class, which has an arc to each, is connected to: for each pod, and at least.
+# Nodes, or groups of equal nodes, that a class has arcs to: for each pod, and at least.
 _ROWS_A_POD, _LEAST_ROWS = 4, 64
 # For pods that are spread, slots of a node beyond what an even distribution takes: so many times.
 _SLOTS = 3
@@ -59,7 +58,7 @@ def _admitted(state: State, order: Sequence[int]) -> dict[int, Amounts]:
 
 
 def _reach(pods: int) -> int:
-    """The nodes that so many pods of a tied class have arcs to."""
+    """The nodes, or groups of them, that so many pods of a class have arcs to."""
     return max(_ROWS_A_POD * pods, _LEAST_ROWS)
 
 
@@ -78,6 +77,7 @@ class _Round:
         self._limits = {index: state.limit(index) for index in admitted}
         self._slots = _slots(state, admitted)
         self._groups = self._grouped()
+        self._firsts = np.array([rows[0] for rows in self._groups], np.intp)
         self._network = Network()
         self._rows = self._network.vertices(len(state.problem.node_names))
         self._group_vertices = self._network.vertices(len(self._groups))
@@ -95,16 +95,15 @@ class _Round:
         return flows is not None and self._take(flows, flows[to_sink])
 
     def _grouped(self) -> list[Codes]:
-        """Nodes that are the same to every class without ties: open to it, at about the same cost."""
+        """Nodes that are the same to every class without ties: open to it, at the same cost and price."""
         problem, free = self._state.problem, sorted(self._free)
         if not free:
             return []
         masks = np.packbits(np.array([self._rooms[index] > 0 for index in free]), axis=0)
-        distinct = list({id(problem.classes[index].cost): index for index in free}.values())
-        costs = np.array([problem.classes[index].cost for index in distinct])
-        profiles = cost_profiles(problem, distinct, costs).astype(np.uint8)
-        paid = np.where(self._state.used, 0.0, problem.opening).view(np.uint8).reshape(-1, 8).T
-        keys = np.ascontiguousarray(np.concatenate([masks, profiles, paid]).T)
+        costs = {id(problem.classes[index].cost): problem.classes[index].cost for index in free}
+        opening = np.where(self._state.used, 0.0, problem.opening)
+        exact = np.array([opening, *costs.values()]).T.copy().view(np.uint8)
+        keys = np.concatenate([masks.T, exact], axis=1)
         found: dict[bytes, list[int]] = defaultdict(list)
         for row in np.flatnonzero(masks.any(axis=0)).tolist():
             found[keys[row].tobytes()].append(row)
@@ -125,8 +124,8 @@ class _Round:
     def _class(self, index: int) -> _Route:
         network, vertex = self._network, self._vertex_of[index]
         if index in self._free:
-            ends = np.flatnonzero(self._rooms[index][[rows[0] for rows in self._groups]])
-            costs = self._means(self._state.problem.classes[index].cost)[ends]
+            ends = self._cheapest_groups(index)
+            costs = self._state.problem.classes[index].cost[self._firsts[ends]]
             arcs = network.add(vertex, self._group_vertices[ends], self._limits[index], costs)
             return _Route(arcs, ends)
         gates = [gate for tally in self._state.ties[index] if (gate := tally.gate(index)) is not None]
@@ -151,12 +150,14 @@ class _Round:
         costs = each.cost[rows] + each.step * (np.tile(there, most) + number)
         return _Route(self._network.add(tails, self._rows[rows], number < room[rows], costs), rows)
 
-    def _means(self, cost: Floats) -> Floats:
-        """(G,) over the nodes of each group."""
-        sizes = [rows.size for rows in self._groups]
-        members = np.concatenate(self._groups)
-        sums = np.add.reduceat(cost[members], np.cumsum([0, *sizes[:-1]]))
-        return np.asarray(sums / sizes)
+    def _cheapest_groups(self, index: int) -> Codes:
+        """The groups that a class without ties has arcs to."""
+        ends = np.flatnonzero(self._rooms[index][self._firsts])
+        most = _reach(self._limits[index])
+        if ends.size <= most:
+            return ends
+        order = np.argsort(unit_costs(self._state, index)[self._firsts[ends]], kind="stable")
+        return np.sort(ends[order[:most]])
 
     def _cheapest(self, index: int, gates: list[Gate]) -> Codes:
         """The rows that a tied class has arcs to: so many of each lane."""
