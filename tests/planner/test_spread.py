@@ -1,4 +1,4 @@
-"""Pack or spread, as a class says: the cheapest nodes, or equally many pods on each, the freest first."""
+"""Pack or spread, as a class says: the cheapest nodes, or all of them to the same share, the freest first."""
 
 import itertools
 from collections import Counter
@@ -86,11 +86,6 @@ def test_equally_many_pods_over_machines(
 
 
 @_ENGINES
-def test_a_machine_that_is_full_leaves_its_part_to_the_others(engine: str) -> None:
-    assert _on_nodes(_planned(_machines(1, 4, 4), _pods(7), engine)) == {"m0": 1, "m1": 3, "m2": 3}
-
-
-@_ENGINES
 def test_the_freest_machine_comes_first_however_dear(engine: str) -> None:
     nodes = _machines(4, 4, 4)
     there = [pod("a").requests(cpu="3").on("m0"), pod("b").requests(cpu="1").on("m1")]
@@ -99,11 +94,35 @@ def test_the_freest_machine_comes_first_however_dear(engine: str) -> None:
 
 
 @_ENGINES
-def test_pods_of_the_workload_that_run_already_count(engine: str) -> None:
-    """The machine with one of them has much more left than the one without."""
+@pytest.mark.parametrize(
+    ("taken", "count", "expected"),
+    [
+        pytest.param((0, 0, 0), 14, {"m0": 8, "m1": 4, "m2": 2}, id="as much as fits"),
+        pytest.param((0, 0, 0), 7, {"m0": 4, "m1": 2, "m2": 1}, id="half of each node"),
+        pytest.param((4, 0, 0), 5, {"m0": 2, "m1": 2, "m2": 1}, id="what runs there counts"),
+    ],
+)
+def test_nodes_fill_to_the_same_share(
+    taken: Sequence[int], count: int, expected: dict[str, int], engine: str
+) -> None:
+    busy = [pod(f"b{n}").requests(cpu=str(cpu)).on(f"m{n}") for n, cpu in enumerate(taken) if cpu]
+    assert _on_nodes(_planned(_machines(8, 4, 2), [*busy, *_pods(count)], engine)) == expected
+
+
+@_ENGINES
+@pytest.mark.parametrize("resources", [{}, {"memory": "32Gi"}], ids=["cpu", "memory"])
+def test_small_pods_are_spread_over_large_nodes_too(resources: dict[str, str], engine: str) -> None:
+    nodes = [each.memory("512Gi") for each in _machines(64, 64, 64)]
+    pods = [each.requests(cpu="100m", **resources) for each in _pods(6)]
+    assert _on_nodes(_planned(nodes, pods, engine)) == {"m0": 2, "m1": 2, "m2": 2}
+
+
+@_ENGINES
+def test_running_pods_of_the_workload_count_as_what_they_take(engine: str) -> None:
+    """The node with one of them is a sixteenth taken, the other one would be half taken with the new pod."""
     running = [each.on("m1").uid(f"running-{n}") for n, each in enumerate(_pods(1))]
     running = [each.field("metadata", "name", value="running") for each in running]
-    assert _on_nodes(_planned(_machines(2, 16), [*running, *_pods(1)], engine)) == {"m0": 1}
+    assert _on_nodes(_planned(_machines(2, 16), [*running, *_pods(1)], engine)) == {"m1": 1}
 
 
 @_ENGINES

@@ -230,25 +230,26 @@ class _Window:
             dearest[index] = max(dearest[index], cost)
         steps = self._steps()
         total = sum(prices.values()) + sum(self.counts[i] * cost for i, cost in dearest.items())
-        total += sum(problem.classes[i].step * most for i, most, _ in steps)
+        total += sum(step * most for step, most, _ in steps)
         scale = _COST_RANGE / total if total > 0 else 0.0
         terms = [round(price * scale) * self.opened[row] for row, price in prices.items()]
         for (index, row), variable in self.x.items():
             worth = 2 * _COST_RANGE * worth_of.get(index, 0)
             terms.append((round(costs[index, row] * scale) - worth) * variable)
-        terms += [round(problem.classes[i].step * scale) * climbed for i, _, climbed in steps]
+        terms += [round(step * scale) * climbed for step, _, climbed in steps]
         self.model.minimize(sum(terms))
 
-    def _steps(self) -> list[tuple[int, int, cp_model.IntVar]]:
-        """The class, the most and the number of steps on each node with pods that are spread: n(n - 1)/2."""
+    def _steps(self) -> list[tuple[float, int, cp_model.IntVar]]:
+        """What a step costs, the most and the number of steps where pods are spread: n(n - 1)/2 on a node."""
         found = []
         for (index, row), pods in self.x.items():
             most = min(int(self.base.capacity(index)[row]), self.counts[index])
-            if self.problem.classes[index].step and most > 1:
+            each = self.problem.classes[index]
+            if each.step and most > 1:
                 climbed = self.model.new_int_var(0, most * (most - 1) // 2, f"steps{index}_{row}")
                 for number in range(1, most):
                     self.model.add(climbed >= number * pods - number * (number + 1) // 2)
-                found.append((index, most * (most - 1) // 2, climbed))
+                found.append((each.step * float(each.share[row]), most * (most - 1) // 2, climbed))
         return found
 
     def any(self, variables: Sequence[cp_model.IntVar]) -> cp_model.IntVar:

@@ -147,7 +147,7 @@ class _Round:
         most = min(int(room[rows].max()), _SLOTS * -(-self._limits[index] // rows.size))
         number = np.repeat(np.arange(most), rows.size)
         rows, tails = np.tile(rows, most), np.tile(np.broadcast_to(tails, rows.shape), most)
-        costs = each.cost[rows] + each.step * (np.tile(there, most) + number)
+        costs = each.cost[rows] + each.step * each.share[rows] * (np.tile(there, most) + number)
         return _Route(self._network.add(tails, self._rows[rows], number < room[rows], costs), rows)
 
     def _cheapest_groups(self, index: int) -> Codes:

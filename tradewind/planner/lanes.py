@@ -24,18 +24,19 @@ def sequence(state: State, index: int, room: Amounts, costs: Floats, opening: Fl
     rows = np.flatnonzero(room)
     price = (costs + opening)[rows]
     gates = [gate for tally in state.ties[index] if (gate := tally.gate(index)) is not None]
-    step = state.problem.classes[index].step
-    if not (gates or step):
+    each = state.problem.classes[index]
+    if not (gates or each.step):
         return _cheapest(rows, room[rows], price, limit)
     lanes = lane_of(gates, rows)
-    if step:
+    steps = each.step * each.share
+    if each.step:
         # A node gets dearer with each pod, so that no order within a lane stands.
         lanes = np.arange(rows.size)
         there = np.array([state.on[row].get(index, 0) for row in rows.tolist()])
-        price, costs = price + step * there, costs.copy()
-        costs[rows] += step * there
+        price, costs = price + steps[rows] * there, costs.copy()
+        costs[rows] += steps[rows] * there
     order = np.lexsort((price, lanes))
-    return _Lanes(gates, lanes[order], rows[order], room[rows[order]]).run(limit, price[order], costs, step)
+    return _Lanes(gates, lanes[order], rows[order], room[rows[order]]).run(limit, price[order], costs, steps)
 
 
 def lane_of(gates: list[Gate], rows: Codes) -> Codes:
@@ -69,7 +70,7 @@ class _Lanes:
         self._end: list[int] = [*self._at[1:], len(self._rows)]
         self._places = [gate.places[rows[starts]].tolist() for gate in gates]
 
-    def run(self, limit: int, price: Floats, costs: Floats, step: float = 0.0) -> list[int]:
+    def run(self, limit: int, price: Floats, costs: Floats, steps: Floats) -> list[int]:
         found: list[int] = []
         taken = Counter[int]()
         prices: list[float] = price.tolist()
@@ -89,7 +90,7 @@ class _Lanes:
             self._room[at] -= 1
             taken[row] += 1
             if self._room[at]:
-                heappush(heap, (float(costs[row]) + step * taken[row], row, lane))
+                heappush(heap, (float(costs[row] + steps[row] * taken[row]), row, lane))
             elif at + 1 < self._end[lane]:
                 self._at[lane] = at + 1
                 heappush(heap, (prices[at + 1], self._rows[at + 1], lane))

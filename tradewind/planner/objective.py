@@ -16,7 +16,6 @@ from scoring.scorers.price import Price
 from scoring.scorers.resource_fit import ResourceFit
 from scoring.scorers.stability import Stability
 from scoring.scorers.workload_priority import WorkloadPriority
-from scoring.topology import tally
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Nodes
 from tradewind.planner.problem import Floats, Mask
@@ -37,9 +36,8 @@ _LEVELS_A_POINT = 0.1
 # At this rent the price score is what room costs; where it costs more, so does what priority is weighed in.
 _PRICE_SCORE_RENT = 2.0
 
-# A node that is wholly taken, in prices of the dearest.
-_FULL = 10.0
-_EMPTIEST = ResourceFit(formula="literal")
+# How many times more what comes first is worth than all that comes after it.
+_CERTAIN = 2.0
 
 # A plan counts the price of nodes that it opens on top of the rent, so that price outweighs stability more
 # than it does in the scores: with this, pods are interrupted no more often than with scores alone.
@@ -93,33 +91,42 @@ def pod_cost(pod: Pod, policy: Policy, nodes: Nodes, price: Floats, share: Float
 
 class Spread(NamedTuple):
     cost: Floats  # (N,) of the first pod of the class on each node
-    step: float  # what each further one costs beyond the one before
+    step: float  # what each further one costs beyond the one before, for each share of the node that it takes
 
 
-def spread(pod: Pod, count: int, nodes: Nodes, price: Floats, *, cost: Floats, allowed: Mask) -> Spread:
-    """Costs by which `count` pods are distributed: equally many on each node, the freest first.
+def spread(pod: Pod, nodes: Nodes, price: Floats, share: Floats, *, cost: Floats, allowed: Mask) -> Spread:
+    """Costs by which the pods of a class fill nodes to the same share, the freest node first.
 
-    A pod more on one node costs more than any other node that has fewer of the workload, however full and
-    dear; a tenth more room is worth any price; a node that lacks what the pod prefers costs more than all
-    others with it.
+    A pod costs the share of the node that is taken with it, of the resource of which it takes the largest
+    share there. A share of one pod on the largest node is worth any price; a node that lacks what the pod
+    prefers costs more than all others however full.
     """
     rows = np.flatnonzero(allowed)
     if not rows.size:
         return Spread(cost, 0.0)
     candidates = nodes.take(rows)
     unit = float(price[rows].max() + np.ptp(cost[rows])) or 1.0
-    full = _FULL * unit
-    step = full + 2 * unit  # for how full the other node may be, its price, and more than that
-    cluster = nodes.cluster
-    existing = tally(
-        cluster, cluster.groups_of_workload(pod.workload), np.arange(len(cluster.table)), len(cluster.table)
-    )
+    full = _CERTAIN * unit / float(share[rows].min())
     first = cost.copy()
-    first[rows] += full * (1 - _EMPTIEST.score(pod, candidates)) + step * existing[candidates.rows]
+    first[rows] += full * _taken_with(pod, candidates)
     preferred = missed(pod, candidates)
     if preferred is not None:
-        first[rows] += step * count * preferred
-    return Spread(first, step)
+        first[rows] += _CERTAIN * full * preferred
+    return Spread(first, full)
+
+
+def _taken_with(pod: Pod, nodes: Nodes) -> Floats:
+    """(N,) the share of the node that is taken with the pod, of what it takes the largest share of."""
+    taken, largest = np.zeros(len(nodes)), np.full(len(nodes), -1.0)
+    for resource, request in pod.requests.items():
+        row = nodes.resource_rows.get(resource)
+        if row is None:
+            continue
+        total = np.maximum(nodes.allocatable[row], 1)
+        share = request / total
+        taken = np.where(share > largest, 1 - (nodes.free[row] - request) / total, taken)
+        largest = np.maximum(largest, share)
+    return taken
 
 
 def _high(policy: Policy) -> int:

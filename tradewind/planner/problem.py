@@ -57,7 +57,7 @@ class PodClass:
     cost: Floats  # (N,) dollars an hour for one pod: expected loss, then what the scorers find wrong
     priority: int
     share: Floats  # (N,) the largest share of any resource that one pod takes of what the node has
-    step: float = 0.0  # dollars an hour that each pod more on a node costs beyond the one before; 0 packs
+    step: float = 0.0  # dollars an hour of `share` that each pod more on a node costs beyond; 0 packs
     favour: int = 0  # among classes of equal priority the higher goes first
 
 
@@ -127,7 +127,7 @@ def money(problem: Problem, assignment: Assignment) -> float:
 
 def class_cost(each: PodClass, row: int, pods: int) -> float:
     """Of so many pods of the class on one node, beside the node's price."""
-    return pods * float(each.cost[row]) + each.step * (pods * (pods - 1) // 2)
+    return pods * float(each.cost[row]) + each.step * float(each.share[row]) * (pods * (pods - 1) // 2)
 
 
 def value(problem: Problem, assignment: Assignment) -> tuple[int, float]:

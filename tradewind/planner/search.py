@@ -257,7 +257,9 @@ class Search:
             return -1, np.inf
         cost = each.cost[rows]
         if each.step:
-            cost = cost + each.step * np.array([state.on[row].get(index, 0) for row in rows.tolist()])
+            cost = cost + each.step * each.share[rows] * np.array(
+                [state.on[row].get(index, 0) for row in rows.tolist()]
+            )
         used = state.used[rows]
         score = cost + np.where(used, 0.0, self._problem.opening[rows] * each.share[rows])
         at = int(np.argmin(score * noise[rows]))

@@ -106,7 +106,7 @@ def pod_classes(
         allowed = _allowed(group, nodes, columns.allowed)
         cost, step = columns.cost, 0.0
         if group.policy.placement == "spread":
-            cost, step = spread(group.pod, len(group.pods), nodes, price, cost=cost, allowed=allowed)
+            cost, step = spread(group.pod, nodes, price, columns.share, cost=cost, allowed=allowed)
         found.append(
             PodClass(
                 count=len(group.pods),
