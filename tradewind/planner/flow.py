@@ -117,8 +117,10 @@ class _Round:
         turn[np.argsort(price, kind="stable")] = np.arange(price.size)
         step = float(price.max(initial=0.0)) / max(price.size, 1) / 1000
         cost = price / np.maximum(self._slots, 1) + step * turn
-        for number, rows in enumerate(self._groups):
-            self._network.add(self._group_vertices[number], self._rows[rows], self._slots[rows], 0.0)
+        if self._groups:
+            rows = np.concatenate(self._groups)
+            tails = np.repeat(self._group_vertices, [len(group) for group in self._groups])
+            self._network.add(tails, self._rows[rows], self._slots[rows], 0.0)
         return self._network.add(self._rows, self._sink, self._slots, cost)
 
     def _class(self, index: int) -> _Route:
