@@ -1,6 +1,7 @@
 """What Firmament, Poseidon and Fleet were asked to do, and where their ways fail."""
 
 from collections import Counter
+from collections.abc import Sequence
 
 import pytest
 
@@ -10,12 +11,16 @@ from tradewind.cluster import hints
 from tradewind.planner.settings import Engine
 
 _ENGINES = pytest.mark.parametrize("engine", ["auto", "flow"])
+_PRICES = pytest.mark.parametrize("prices", [(1, 1, 1), (0.5, 0.52, 0.48)], ids=["equal", "different"])
 
 
+@_PRICES
 @_ENGINES
-def test_a_pod_gets_its_best_node_although_its_opponent_can_use_only_the_other(engine: Engine) -> None:
+def test_a_pod_gets_its_best_node_although_its_opponent_can_use_only_the_other(
+    engine: Engine, prices: Sequence[float]
+) -> None:
     """Arcs to the nodes that both can use, as an aggregate of the two has them, would send both to m0."""
-    nodes = [node("m0"), node("m1").label("disk", "ssd")]
+    nodes = [node("m0").price(prices[0]), node("m1").price(prices[1]).label("disk", "ssd")]
     label = {"security": "s1"}
     p1 = pod("p1").label("security", "s1").requests(cpu="1").anti_affinity(HOST, label)
     p1 = p1.node_term({"key": "disk", "operator": "In", "values": ["ssd"]}).node_term(
@@ -32,9 +37,12 @@ def test_a_pod_gets_its_best_node_although_its_opponent_can_use_only_the_other(e
         assert where(planned(nodes, order, engine=engine)) == {"p1": "m1", "p2": "m0"}
 
 
+@_PRICES
 @_ENGINES
-def test_a_pod_apart_from_two_groups_shares_a_node_with_neither(engine: Engine) -> None:
-    nodes = [node("m0"), node("m1")]
+def test_a_pod_apart_from_two_groups_shares_a_node_with_neither(
+    engine: Engine, prices: Sequence[float]
+) -> None:
+    nodes = [node("m0").price(prices[0]), node("m1").price(prices[1])]
     p1 = pod("p1").label("s1", "y").label("s2", "y").requests(cpu="1")
     p1 = p1.anti_affinity(HOST, {"s1": "y"}).anti_affinity(HOST, {"s2": "y"})
     p2 = pod("p2").label("s1", "y").requests(cpu="500m").anti_affinity(HOST, {"s1": "y"})
@@ -44,10 +52,13 @@ def test_a_pod_apart_from_two_groups_shares_a_node_with_neither(engine: Engine) 
     assert places["p2"] == places["p3"] != places["p1"]
 
 
+@_PRICES
 @_ENGINES
-def test_preferred_nodes_are_exhausted_first_and_the_surplus_stays_unscheduled(engine: Engine) -> None:
+def test_preferred_nodes_are_exhausted_first_and_the_surplus_stays_unscheduled(
+    engine: Engine, prices: Sequence[float]
+) -> None:
     nodes = [node("m0"), node("m1"), node("m2").label("disktype", "hdd")]
-    nodes = [each.cpu("2") for each in nodes]
+    nodes = [each.cpu("2").price(price) for each, price in zip(nodes, prices, strict=True)]
     nodes[:2] = [each.label("disktype", "ssd") for each in nodes[:2]]
     start = pod("t").requests(cpu="1").annotation("tradewind.dev/disk-type", "ssd")
     soft = start.annotation("tradewind.dev/disk-type-policy", "preferred")
@@ -60,9 +71,9 @@ def test_preferred_nodes_are_exhausted_first_and_the_surplus_stays_unscheduled(e
     assert "cpu" in reason
 
 
-@pytest.mark.parametrize("prices", [(1.0, 1.0, 1.0), (0.5, 0.52, 0.55)], ids=["equal", "different"])
+@_PRICES
 def test_preferred_zones_are_kept_by_the_flow_as_often_as_by_the_default_engine(
-    prices: tuple[float, ...],
+    prices: Sequence[float],
 ) -> None:
     """Each zone has room for the third of the pods that prefers it, in part on nodes that are in use."""
     nodes = [
