@@ -56,7 +56,8 @@ class Layer(BaseModel):
     )
 
     placement: Placement | None = Field(
-        default=None, description="pack: the cheapest nodes; spread: equally many pods on each, freest first"
+        default=None,
+        description="pack: the cheapest nodes; spread: all nodes to the same share, freest first",
     )
 
     @field_validator("weights")

@@ -213,13 +213,23 @@ classes: [{name: apart, match: {labels: app=apart}, placement: spread}]
 """
 
 
-def test_pods_that_are_spread_take_an_equal_part_of_every_node_and_are_driven_nowhere() -> None:
+def test_pods_that_are_spread_take_the_same_share_of_every_node_and_are_driven_nowhere() -> None:
     """Four of them on four nodes: one place of each, so that six others need two nodes of three places."""
     apart = [each.label("app", "apart") for each in _pods(4, "apart")]
     run = _Run([_node(f"n{i}", 1.0 + i) for i in range(4)], [*_pods(6), *apart])
     found = run.solved(policy_of=config.parse(_SPREAD).policies().of)
     assert found.solution.opened.sum() == pytest.approx(2.0, abs=0.02)
     assert {name for kind in found.guide.kinds for name in kind.targets} == {f"default/0/{_CPU}cpu"}
+
+
+def test_pods_that_are_spread_take_more_of_a_larger_node() -> None:
+    """Four of six on the node of eight places, two on that of four: one of five others goes to the latter."""
+    apart = [each.label("app", "apart") for each in _pods(6, "apart")]
+    large = _node("large", 1.0).cpu(f"{8 * _CPU}m")
+    found = _Run([large, _node("small", 9.0)], [*_pods(5), *apart]).solved(
+        policy_of=config.parse(_SPREAD).policies().of
+    )
+    assert found.solution.opened.sum() == pytest.approx(1.5, abs=0.02)
 
 
 def test_pods_that_are_spread_are_on_the_nodes_that_are_there() -> None:

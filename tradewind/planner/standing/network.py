@@ -3,8 +3,8 @@
 Each running pod has an arc for staying; an arc for going elsewhere costs a move beside. Nodes within a kind
 are alike, so that the last arcs, from a kind to its nodes, are one: how many of them are opened. Nodes that a
 pool could add are kinds too, so that no room is worth more than a new node would cost. Pods that are to be
-spread do not flow: an equal part of them takes room on each node. Capacities in every resource make it more
-than a flow: a linear programme with a network inside.
+spread do not flow: they take the same share of each node. Capacities in every resource make it more than a
+flow: a linear programme with a network inside.
 
 Everything here can be sent to another process.
 """
@@ -95,12 +95,13 @@ def make_network(
     spread = np.zeros(capacity.shape)
     for index, (each, demand) in enumerate(demands.items()):
         requests[:, index] = _amounts(each, nodes)
-        if each.policy.placement == "spread":
-            on = np.where(_allowed(each, used) & ~added, count, 0.0)
-            part = (demand.now + demand.to_come) / max(float(on.sum()), 1.0)
-            spread += part * requests[:, index, None] * (on > 0)
-            continue
         share = _share(requests[:, index], capacity)
+        if each.policy.placement == "spread":
+            open_to = _allowed(each, used) & ~added & (share > 0)
+            pods_a_node = np.divide(1.0, share, out=np.zeros_like(share), where=open_to)
+            part = (demand.now + demand.to_come) / max(float(pods_a_node @ count), 1.0)
+            spread += part * pods_a_node * requests[:, index, None]
+            continue
         own = pod_cost(each.pod, _dollars_alone(each.policy), used, price, share, rent=NO_RENT)
         fits = (requests[:, index, None] <= capacity).all(axis=0)
         cost[index] = np.where(_allowed(each, used) & fits, own, np.inf)
