@@ -85,7 +85,7 @@ def test_what_matters_more_keeps_its_place() -> None:
 
 
 def test_a_pod_that_rivals_in_vain_leaves_the_search_to_the_others() -> None:
-    """Two urgent pods rival for the only node with a disk; 1 + 1 and 2 cores are on two nodes of 3 beside it."""
+    """Two urgent pods rival for one node; 1 + 1 and 2 cores are on two nodes of 3 beside it."""
     disk = node("disk").cpu("1").label("disk", "ssd")
     urgent = _sized("urgent", 1).node_selector("disk", "ssd").priority(9_000)
     pods = [*copies(urgent, "urgent", 2), *copies(_sized("s", 1), "s", 2), *copies(_sized("l", 2), "l", 2)]
