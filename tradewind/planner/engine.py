@@ -20,10 +20,11 @@ _EVERY = 3500
 # Pods from which on the search has a moment before the solvers: on a busy machine they may start late.
 _POLISHED = 10
 _MOMENT_SECONDS = 0.05
-# Of a plan's time: for a place for every pod, for the proof of the best placement, for the linear programme.
-_COMPLETING, _PROVING, _ROUNDING = 0.5, 0.4, 0.4
+# Of a plan's time: for a place for every pod, while pods wait for the plan and otherwise; for the proof of
+# the best placement; for the linear programme.
+_COMPLETING, _COMPLETING_AT_LEISURE, _PROVING, _ROUNDING = 0.5, 0.8, 0.4, 0.4
 # Of the time for a place for every pod: what the search gets first, and what the proof that there is none.
-_FIRST, _IMPOSSIBLE = 0.25, 0.4
+_FIRST, _IMPOSSIBLE = 0.3, 0.2
 
 Report = Callable[[Outcome], None]
 
@@ -49,21 +50,22 @@ def optimise(
         return
     budget = Budget(seconds + patience, idle=idle, is_cancelled=told)
     best = _Best(problem, baseline, report, budget)
+    placing = patience or seconds * (_COMPLETING if budget.can_stall else _COMPLETING_AT_LEISURE)
     if engine == "flow":
-        _route(best, patience or seconds * _COMPLETING)
+        _route(best, placing)
         return
     if not best.complete:
-        _place_every(best, patience or seconds * _COMPLETING)
+        _place_every(best, placing)
     search = Search(problem, best.assignment)
     if problem.pods >= _POLISHED:
         _save(best, search, Budget(_MOMENT_SECONDS))
     rows = _rows_that_matter(problem, _WHOLE)
     if rows is not None:
-        if _solve_whole(best, rows, seconds * _PROVING) or budget.is_over():
+        if _solve_whole(best, rows, min(seconds * _PROVING, budget.seconds_left)) or budget.is_over():
             return
         search = Search(problem, best.assignment)
     budget.begin()
-    rounded = round_relaxation(problem, best.assignment, seconds * _ROUNDING)
+    rounded = round_relaxation(problem, best.assignment, min(seconds * _ROUNDING, budget.seconds_left))
     if rounded is not None:
         search = _better(best, search, Search(problem, rounded))
     budget.begin()
