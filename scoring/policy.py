@@ -18,6 +18,10 @@ Placement = Literal["pack", "spread"]
 """What a plan does with the pods of a class: the cheapest nodes, or equally many on each."""
 
 
+PREFERENCES = 0.5
+"""The default weight, in plans, of what a pod prefers."""
+
+
 class Rejection(NamedTuple):
     """Nodes that passed all earlier filters and not this one."""
 
@@ -45,6 +49,7 @@ class Policy:
     scorers: tuple[tuple[Scorer, float], ...]  # with their weights
     workload_class: str = "default"
     placement: Placement = "pack"
+    preferences: float = PREFERENCES  # the weight, in plans, of a preference of weight 100
 
     @cached_property
     def own(self) -> "Policy":

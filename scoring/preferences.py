@@ -18,6 +18,9 @@ from tradewind.cluster.snapshot import Cluster, Nodes
 # Of the plugins in kube-scheduler's default profile.
 TAINT_TOLERATION, NODE_AFFINITY, TOPOLOGY_SPREAD, INTER_POD_AFFINITY = 3, 2, 2, 2
 
+# A taint that is better avoided, in weights of preferred node affinity: the plugins' weights are 3 to 2.
+_TAINT = 150.0
+
 
 def missed(pod: Pod, nodes: Nodes) -> Scores | None:
     """(N,) what each node lacks of the best, in points of the default profile's weights; None: no preference.
@@ -34,13 +37,34 @@ def missed(pod: Pod, nodes: Nodes) -> Scores | None:
     return lacking
 
 
+def missed_weight(pod: Pod, nodes: Nodes) -> Scores | None:
+    """(N,) what each node lacks of the best, in weights of preferred node affinity; None: no preference.
+
+    These are not normalised, so that the wishes of two pods can be compared. Preferences about other pods are
+    not in it.
+    """
+    cluster = nodes.cluster
+    offered = np.zeros(len(nodes))
+    if pod.preferred_nodes:
+        offered += _node_affinity(pod, cluster)[nodes.rows]
+    if _soft_tainted(cluster):
+        offered -= _TAINT * _intolerable(pod, cluster)[nodes.rows]
+    return offered.max() - offered if len(nodes) and np.ptp(offered) > 0 else None
+
+
+def _soft_tainted(cluster: Cluster) -> bool:
+    return any(
+        taint.effect == "PreferNoSchedule" for taints in cluster.table.taints.values for taint in taints
+    )
+
+
 def _scored(pod: Pod, nodes: Nodes) -> Iterator[tuple[int, Scores]]:
     if not len(nodes):
         return
     cluster = nodes.cluster
     if pod.preferred_nodes:
         yield NODE_AFFINITY, _of_highest(_node_affinity(pod, cluster)[nodes.rows])
-    if any(taint.effect == "PreferNoSchedule" for taints in cluster.table.taints.values for taint in taints):
+    if _soft_tainted(cluster):
         yield TAINT_TOLERATION, 1 - _of_highest(_intolerable(pod, cluster)[nodes.rows])
     if pod.preferred_pods:
         yield INTER_POD_AFFINITY, _of_range(_inter_pod_affinity(pod, cluster)[nodes.rows])

@@ -45,7 +45,7 @@ class TopologySpread(PodFilter):
         for index in sorted(waiting.subject):
             pod = waiting.pods[index]
             for spread, each in spread_domains(pod.spreads, pod, nodes.cluster, comparisons=self.comparisons):
-                relations.spread(each, index, _counted(spread, pod, waiting.table, nodes.cluster))
+                relations.spread(each, index, counted(spread, pod, waiting.table, nodes.cluster))
 
     def label_keys(self, pods: Sequence[Pod], cluster: Cluster) -> Iterable[str]:  # noqa: ARG002  of the pods alone
         selectors = {spread.selector for pod in pods for spread in pod.spreads}
@@ -88,7 +88,7 @@ def _admitting(spread: Spread, pod: Pod, cluster: Cluster, *, comparisons: bool)
     return mask
 
 
-def _counted(spread: Spread, pod: Pod, pods: PodTable, cluster: Cluster) -> frozenset[int]:
+def counted(spread: Spread, pod: Pod, pods: PodTable, cluster: Cluster) -> frozenset[int]:
     """An empty selector matches the pod itself and counts nobody else, as kube-scheduler has it."""
     if not spread.selector:
         return frozenset()

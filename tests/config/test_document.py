@@ -3,7 +3,7 @@ import pytest
 from scoring.filters.disk_type import DiskType
 from scoring.filters.durable_floor import DurableFloor
 from scoring.filters.limits import Limits
-from scoring.policy import Policy
+from scoring.policy import PREFERENCES, Policy
 from tests.builders import PodBuilder, cluster_of, node, pod
 from tradewind.config import document as config
 from tradewind.config.classes import CLASS
@@ -217,3 +217,13 @@ def test_a_broken_document_is_refused_with_path_and_reason(text: str, message: s
     with pytest.raises(ConfigurationError) as caught:
         config.parse(text)
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("key", ["preferences", "kappa"])
+def test_what_users_prefer_has_a_weight_that_is_no_scorers(key: str) -> None:
+    policies = config.parse(
+        f"{_HEAD}weights: {{{key}: 3}}\nclasses: [{{name: a, weights: {{{key}: 0}}}}]\n"
+    ).policies()
+    assert (policies.default.preferences, policies.all()[1].preferences) == (3, 0)
+    assert all(rule.name != "preferences" for rule, _ in policies.default.scorers)
+    assert config.parse(_HEAD).policies().default.preferences == PREFERENCES

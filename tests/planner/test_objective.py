@@ -13,7 +13,7 @@ from scoring.scorers.stability import Stability
 from scoring.scorers.workload_priority import WorkloadPriority
 from tests.builders import NodeBuilder, PodBuilder, cluster_of, node, pod
 from tradewind.config import document as config
-from tradewind.planner.objective import pod_cost
+from tradewind.planner.objective import pod_cost, wish
 from tradewind.planner.planner import plan
 from tradewind.planner.rent import NO_RENT, Rent
 
@@ -31,10 +31,10 @@ def cost(of: PodBuilder, *scorers: tuple[Scorer, float], rent: Rent = NO_RENT) -
     return list(pod_cost(of.build(), policy, nodes, np.array([1.0, 3.0]), _SHARE, rent=rent))
 
 
-def prefers(zone: str) -> PodBuilder:
+def prefers(zone: str, weight: int = 1) -> PodBuilder:
     term = {"matchExpressions": [{"key": "zone", "operator": "In", "values": [zone]}]}
     path = ("spec", "affinity", "nodeAffinity", "preferredDuringSchedulingIgnoredDuringExecution")
-    return pod("p").requests(cpu=1).field(*path, value=[{"weight": 1, "preference": term}])
+    return pod("p").requests(cpu=1).field(*path, value=[{"weight": weight, "preference": term}])
 
 
 def test_the_loss_to_expect_is_an_hour_of_the_pods_work() -> None:
@@ -97,18 +97,24 @@ def test_stability_is_worth_three_tenths_more_than_to_the_scores() -> None:
     assert np.subtract(weighed, without) == pytest.approx([0.1625, 0.0])
 
 
-def test_a_preference_is_worth_what_it_is_to_kube_scheduler() -> None:
-    policy = Policy(filters=(), scorers=((Price(), 2.0), (ResourceFit(), 1.0)))
-    snapshot = cluster_of(_NODES)
+@pytest.mark.parametrize("weight", [1, 10, 100])
+def test_a_preference_of_weight_100_is_worth_a_full_score_of_that_weight(weight: int) -> None:
+    policy = Policy(filters=(), scorers=((Price(), 2.0), (ResourceFit(), 1.0)), preferences=3.0)
+    nodes = cluster_of(_NODES).nodes
     prices = np.array([1.0, 3.0])
-    wanting, plain = prefers("b").build(), pod("p").requests(cpu=1).build()
-    more = pod_cost(wanting, policy, snapshot.nodes, prices, _SHARE, rent=NO_RENT) - pod_cost(
-        plain, policy, snapshot.nodes, prices, _SHARE, rent=NO_RENT
+    wanting, plain = prefers("b", weight).build(), pod("p").requests(cpu=1).build()
+    more = np.subtract(
+        *(pod_cost(each, policy, nodes, prices, _SHARE, rent=NO_RENT) for each in (wanting, plain))
     )
-    reach = float(np.ptp(policy.total(plain, snapshot.nodes)))
-    # 4 x 0.625 / 2 dollars a point of ours, a tenth of the range for each of the 2 points that zone a lacks
-    assert more.tolist() == pytest.approx([1.25 * 0.1 * reach * 2, 0.0])
-    assert reach > 0
+    # 4 x 0.625 / 2 dollars a point, 3 points for a weight of 100
+    assert more.tolist() == pytest.approx([3.75 * weight / 100, 0.0])
+    assert wish(policy, prices, _SHARE) == pytest.approx(3.75)
+
+
+def test_a_pod_without_requests_has_its_wishes_too() -> None:
+    policy = Policy(filters=(), scorers=((Price(), 2.0),), preferences=1.0)
+    # 4/2 x a hundredth of the median price
+    assert wish(policy, np.array([1.0, 3.0]), np.zeros(2)) == pytest.approx(0.04)
 
 
 def test_without_a_weight_of_the_price_other_weights_still_count() -> None:

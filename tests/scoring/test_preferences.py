@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from scoring.preferences import missed
+from scoring.preferences import missed, missed_weight
 from tests.builders import NodeBuilder, PodBuilder, cluster_of, expression, node, pod
 
 _ZONE = "zone"
@@ -81,3 +81,24 @@ def test_spreading_that_may_fail() -> None:
     unlabelled = [*_NODES[:2], node("elsewhere")]
     # no pod anywhere: every node with the label is perfect, the other one is not
     assert lacking(spreading, unlabelled) == [0, 0, 2]
+
+
+@pytest.mark.parametrize(
+    ("of", "expected"),
+    [
+        pytest.param(pod("p"), [0, 0, 0, 150], id="a taint is one and a half preferences"),
+        pytest.param(preferring(prefers(10, "a")), [0, 0, 10, 160], id="a small weight stays small"),
+        pytest.param(preferring(prefers(80, "a"), prefers(20, "b")), [0, 0, 60, 210], id="by weight"),
+        pytest.param(near(10), [0, 0, 0, 150], id="what is about pods is not in it"),
+    ],
+)
+def test_weights_that_can_be_compared_across_pods(of: PodBuilder, expected: list[float]) -> None:
+    nodes = [*_NODES[:3], _NODES[3].taint("x", "PreferNoSchedule")]
+    found = missed_weight(of.build(), cluster_of(nodes, [web("1", "a1")]).nodes)
+    assert found is not None
+    assert found.tolist() == expected
+
+
+def test_without_a_preference_there_is_no_weight() -> None:
+    assert missed_weight(pod("p").build(), cluster_of(_NODES).nodes) is None
+    assert missed_weight(preferring(prefers(5, "c")).build(), cluster_of(_NODES).nodes) is None

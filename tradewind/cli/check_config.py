@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from scoring.policy import Policy
 from scoring.rules import Filter
 from tradewind.cli.arguments import STANDARD_INPUT, input_file
 from tradewind.config import document as config
@@ -48,13 +49,18 @@ def _told(document: config.Document) -> Iterator[str]:
     for match, policy in (*policies.classes, (None, policies.default)):
         yield f"\n{policy.workload_class}"
         yield f"  match    {_match(match, policy.workload_class)}"
-        yield "  weights  " + ", ".join(f"{rule.name} {weight:g}" for rule, weight in policy.scorers)
+        yield "  weights  " + ", ".join(f"{name} {weight:g}" for name, weight in _weights(policy))
         for rule in policy.filters:
             yield f"  filter   {rule.name}{_parameters(rule)}"
     for name, section in (("market", document.market), ("planner", document.planner)):
         yield f"\n{name}"
         written = section.model_dump(mode="json", by_alias=True, exclude_none=True)
         yield textwrap.indent(yaml.safe_dump(written, sort_keys=False).rstrip(), "  ")
+
+
+def _weights(policy: Policy) -> Iterator[tuple[str, float]]:
+    yield from ((rule.name, weight) for rule, weight in policy.scorers)
+    yield "preferences", policy.preferences
 
 
 def _match(match: Match | None, workload_class: str) -> str:

@@ -19,7 +19,7 @@ from pydantic import (
     field_validator,
 )
 
-from scoring.policy import Placement, Policy
+from scoring.policy import PREFERENCES, Placement, Policy
 from scoring.registry import FILTERS, SCORERS
 from scoring.rules import Filter, Scorer
 from scoring.scorers.guide import GuideScore
@@ -36,8 +36,10 @@ PRESETS = Path(__file__).parent / "presets"
 
 _FILTERS = {rule.name: rule for rule in FILTERS}
 _SCORERS = {entry.scorer.name: entry.scorer for entry in SCORERS}
-_LETTERS = {entry.letter: entry.scorer.name for entry in SCORERS}
-_DEFAULT_WEIGHTS = {entry.scorer.name: entry.weight for entry in SCORERS}
+_PREFERENCES = "preferences"  # no scorer: kube-scheduler scores these itself
+_DEFAULT_WEIGHTS = {entry.scorer.name: entry.weight for entry in SCORERS} | {_PREFERENCES: PREFERENCES}
+_LETTERS = {entry.letter: entry.scorer.name for entry in SCORERS} | {"kappa": _PREFERENCES}
+WEIGHTS = (*_DEFAULT_WEIGHTS, *_LETTERS)
 
 Weight = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)]
 Parameters = dict[str, Any]
@@ -65,7 +67,7 @@ class Layer(BaseModel):
     def _by_name(cls, weights: dict[str, float]) -> dict[str, float]:
         named: dict[str, float] = {}
         for key, weight in weights.items():
-            name = _one_of(_LETTERS.get(key, key), [*_SCORERS, *_LETTERS])
+            name = _one_of(_LETTERS.get(key, key), WEIGHTS)
             if name in named:
                 raise ValueError(f'"{key}" gives the weight of "{name}" a second time')
             named[name] = weight
@@ -206,6 +208,7 @@ def _policy(workload_class: str, layers: Sequence[Layer]) -> Policy:
         scorers=tuple((_build(rule, _shared(rules, name)), weights[name]) for name, rule in _SCORERS.items()),
         workload_class=workload_class,
         placement=placement,
+        preferences=weights[_PREFERENCES],
     )
 
 

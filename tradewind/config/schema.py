@@ -5,7 +5,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from scoring.registry import FILTERS, SCORERS
-from tradewind.config.document import Document
+from tradewind.config.document import WEIGHTS, Document
 
 
 def schema() -> dict[str, Any]:
@@ -19,8 +19,7 @@ def schema() -> dict[str, Any]:
 
 
 def _weights(weight: dict[str, Any]) -> dict[str, Any]:
-    names = [entry.scorer.name for entry in SCORERS] + [entry.letter for entry in SCORERS]
-    return dict.fromkeys(names, weight)
+    return dict.fromkeys(WEIGHTS, weight)
 
 
 def _rules() -> dict[str, Any]:

@@ -29,7 +29,8 @@ from tradewind.planner.terms import (
     pod_filters,
     prices,
 )
-from tradewind.planner.ties import gangs, relations
+from tradewind.planner.ties import MAX_MEMBERS, gangs, relations
+from tradewind.planner.wishes import label_keys, preferences
 
 PolicyOf = Callable[[Pod], Policy]
 
@@ -168,6 +169,13 @@ def _problem(
     classes = pod_classes(groups, nodes, price, rent=rent, deadline=time.monotonic() + seconds)
     class_of = {id(group): each for group, each in zip(groups, classes, strict=False)}
     groups, tied = _related(nodes, _without(groups, groups[len(classes) :]), seconds)
+    kept, preferred = preferences(
+        nodes,
+        groups,
+        [class_of[id(group)] for group in groups],
+        most_members=MAX_MEMBERS - sum(len(each.members()) for each in tied),
+        deadline=time.monotonic() + seconds,
+    )
     return groups, Problem(
         node_names=tuple(nodes.names),
         free=np.vstack([nodes.free, *(rule.left(account, nodes) for account, rule in others.items())]),
@@ -175,8 +183,9 @@ def _problem(
         opening=opened,
         in_use=mask,
         durable=nodes.durable,
-        classes=tuple(class_of[id(group)] for group in groups),
+        classes=kept,
         relations=tied,
+        preferences=preferred,
         gangs=gangs(groups),
     )
 
@@ -289,15 +298,15 @@ class _Looks(NamedTuple):
 
 
 def _looks(heads: Sequence[Pod], policies: Sequence[Policy], snapshot: Snapshot) -> _Looks:
-    label_keys: set[str] = set()
+    keys = label_keys(heads)
     counted = {workload(pod) for pod in heads if not pod.annotations.keys().isdisjoint(hints.PER_WORKLOAD)}
     spread = zip(heads, policies, strict=True)
     counted |= {workload(pod) for pod, policy in spread if policy.placement == "spread"}
     for rule, subject in pod_filters(policies):
         pods = [heads[index] for index in subject]
-        label_keys.update(rule.label_keys(pods, snapshot.nodes.cluster))
+        keys.update(rule.label_keys(pods, snapshot.nodes.cluster))
         counted |= {pod.workload for pod in pods if rule.counts_workload(pod)}
-    return _Looks(frozenset(label_keys), frozenset(counted))
+    return _Looks(frozenset(keys), frozenset(counted))
 
 
 def equality_key(pod: Pod) -> Hashable:

@@ -77,15 +77,17 @@ class _Run:
         if self._taken[row] or not on or any(problem.classes[index].step for index, _ in on):
             return None  # pods that are to be spread are not crowded to save money
         self._open[row] = False
+        wishing = [index for index, _ in on if state.wishes[index]]
+        gain = float(problem.price[row]) + state.missed(wishing)
         for index, pods in on:
             state.add(index, row, -pods)
         steps: list[Step] = []
-        gain = float(problem.price[row])
         for index, pods in on:
             gain += pods * float(problem.classes[index].cost[row])
             for target, number in self._place(index, pods):
                 steps.append((index, target, number))
                 gain -= number * float(problem.classes[index].cost[target])
+        gain -= state.missed(wishing)
         if gain > 0 and sum(number for *_, number in steps) == sum(pods for _, pods in on):
             self._taken[[target for _, target, _ in steps]] = True
             return steps, gain

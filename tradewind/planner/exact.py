@@ -231,12 +231,15 @@ class _Window:
         steps = self._steps()
         total = sum(prices.values()) + sum(self.counts[i] * cost for i, cost in dearest.items())
         total += sum(step * most for step, most, _ in steps)
+        charges = [each for tally in self.base.preferences for each in tally.charges(self)]
+        total += sum(each.dollars * each.most for each in charges)
         scale = _COST_RANGE / total if total > 0 else 0.0
         terms = [round(price * scale) * self.opened[row] for row, price in prices.items()]
         for (index, row), variable in self.x.items():
             worth = 2 * _COST_RANGE * worth_of.get(index, 0)
             terms.append((round(costs[index, row] * scale) - worth) * variable)
         terms += [round(step * scale) * climbed for step, _, climbed in steps]
+        terms += [round(each.dollars * scale) * each.amount for each in charges]
         self.model.minimize(sum(terms))
 
     def _steps(self) -> list[tuple[float, int, cp_model.IntVar]]:
@@ -275,7 +278,7 @@ def alike_rows(base: State, rows: Sequence[int], counts: Mapping[int, int]) -> l
     classes = [problem.classes[index] for index in counts]
     allowed = np.array([each.allowed for each in classes], np.uint8).reshape(len(classes), -1)
     costs = np.array([each.cost for each in classes]).reshape(len(classes), -1)
-    tied = any(base.ties)
+    tied = any(base.ties) or any(base.wishes)
     groups: dict[tuple[object, ...], list[int]] = defaultdict(list)
     for row in rows:
         key = (

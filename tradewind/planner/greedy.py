@@ -114,7 +114,7 @@ def _place_once(state: State, unit: _Unit, deadline: float) -> bool:
     for index in unit.classes:
         if is_over(deadline):
             break
-        place(state, index)
+        place(state, index, deadline)
     return _left(state, unit) < before
 
 
@@ -127,8 +127,11 @@ def _assigned(state: State, unit: _Unit) -> dict[tuple[int, int], int]:
     return {key: pods for key, pods in state.assignment.items() if key[0] in classes}
 
 
-def place(state: State, index: int) -> None:
+def place(state: State, index: int, deadline: float = NEVER) -> None:
     """Put as many pods of the class as possible on the nodes that cost least."""
+    if state.wishes[index]:
+        _place_one_by_one(state, index, deadline)
+        return
     each = state.problem.classes[index]
     while state.left[index]:
         room = state.starting_room(index, state.room_alone(index))
@@ -136,6 +139,25 @@ def place(state: State, index: int) -> None:
         if not rows:
             return
         put(state, index, rows)
+
+
+def _place_one_by_one(state: State, index: int, deadline: float) -> None:
+    """Each pod may change what every node costs the next one."""
+    while state.limit(index) and not is_over(deadline):
+        rows = np.flatnonzero(state.starting_room(index, state.room(index)))
+        if not rows.size:
+            return
+        costs = (opening_costs(state, index) + further_costs(state, index))[rows]
+        state.add(index, int(rows[np.argmin(costs)]), 1)
+
+
+def further_costs(state: State, index: int) -> Floats:
+    """(N,) what one more pod costs beside the node, with what it changes for others."""
+    each = state.problem.classes[index]
+    costs = each.cost + state.marginal(index)
+    if each.step:
+        costs += each.step * np.array([state.assignment.get((index, row), 0) for row in range(costs.size)])
+    return costs
 
 
 def opening_costs(state: State, index: int) -> Floats:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scoring.policy import Policy
-from scoring.preferences import missed
+from scoring.preferences import missed, missed_weight
 from scoring.rules import Scorer
 from scoring.scorers.equivalence import Equivalence
 from scoring.scorers.price import Price
@@ -29,9 +29,10 @@ _LEAST_PRICE_WEIGHT = 0.01  # of all weights
 
 # A cost c scores m/(m + c), m being the median: at the median a dollar is worth 1/(4m) of the price score.
 _SLOPE = 4.0
-# kube-scheduler multiplies a plugin's weight by 100 and our levels, at the extender's weight of 10, by 100 as
-# well: one point of a plugin is a tenth of the way from our worst node to the best.
-_LEVELS_A_POINT = 0.1
+# The largest weight that Kubernetes lets a preference have.
+FULL_WEIGHT = 100
+# A pod that requests next to nothing prefers as if it took this share of a node.
+_LEAST_SHARE = 0.01
 
 # At this rent the price score is what room costs; where it costs more, so does what priority is weighed in.
 _PRICE_SCORE_RENT = 2.0
@@ -61,15 +62,10 @@ def pod_cost(pod: Pod, policy: Policy, nodes: Nodes, price: Floats, share: Float
     cost = nodes.interruption_rate * own + rent.room * _harmonic_mean(own, median)
     if rent.durable and pod.priority < _high(policy):
         cost += rent.durable * own * nodes.durable
-    weights = {rule.name: weight for rule, weight in policy.scorers}
-    all_weights = sum(weights.values())
-    if not all_weights:
+    rate = _rate(policy)
+    if not rate:
         return cost
-    # What a point of score is worth, for each dollar of the median.
-    rate = 1 / max(weights.get(Price.name, 0.0), _LEAST_PRICE_WEIGHT * all_weights)
-    total = np.zeros(len(nodes))
     for rule, weight, scores in policy.terms(pod, nodes):
-        total += weight * scores
         lacking = weight * (scores.max() - scores)
         if isinstance(rule, _LEFT_OUT):
             cost += SCORE_WORTH * rate * median * lacking
@@ -81,12 +77,27 @@ def pod_cost(pod: Pod, policy: Policy, nodes: Nodes, price: Floats, share: Float
             cost += _STABILITY * _SLOPE * rate * median * lacking
         else:
             cost += _SLOPE * rate * median * lacking
-    preferred = missed(pod, nodes)
-    if preferred is not None:
-        # Between nodes that our scores find equal a preference decides.
-        reach = max(float(np.ptp(total)), SCORE_WORTH * all_weights)
-        cost += _SLOPE * rate * median * _LEVELS_A_POINT * reach * preferred
+    lacking_weight = missed_weight(pod, nodes)
+    if lacking_weight is not None:
+        cost += wish(policy, price, share) * lacking_weight / FULL_WEIGHT
     return cost
+
+
+def wish(policy: Policy, price: Floats, share: Floats) -> float:
+    """Dollars an hour that a missed preference of weight 100 costs a pod, by `price` and `share` as above."""
+    if not price.size:
+        return 0.0
+    least = _LEAST_SHARE * float(np.median(price))
+    return _SLOPE * _rate(policy) * policy.preferences * max(float(np.median(price * share)), least)
+
+
+def _rate(policy: Policy) -> float:
+    """What a point of score is worth, for each dollar of the median; 0 where nothing is scored."""
+    weights = {rule.name: weight for rule, weight in policy.scorers}
+    all_weights = sum(weights.values())
+    if not all_weights:
+        return 0.0
+    return 1 / max(weights.get(Price.name, 0.0), _LEAST_PRICE_WEIGHT * all_weights)
 
 
 class Spread(NamedTuple):

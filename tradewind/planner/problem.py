@@ -3,7 +3,7 @@
 Everything here can be sent to another process. Pods are known by their class and their number in it.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tradewind.planner.relations.preference import Preference, PreferenceTally
 from tradewind.planner.relations.relation import Relation
 from tradewind.planner.settings import Engine
 
@@ -59,6 +60,7 @@ class PodClass:
     share: Floats  # (N,) the largest share of any resource that one pod takes of what the node has
     step: float = 0.0  # dollars an hour of `share` that each pod more on a node costs beyond; 0 packs
     favour: int = 0  # among classes of equal priority the higher goes first
+    wish: float = 0.0  # dollars an hour that a missed preference of weight 100 costs a pod
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -80,6 +82,7 @@ class Problem:
     durable: Mask  # (N,)
     classes: tuple[PodClass, ...]
     relations: tuple[Relation, ...] = ()
+    preferences: tuple[Preference, ...] = ()
     gangs: tuple[Gang, ...] = ()
 
     @cached_property
@@ -135,7 +138,21 @@ def value(problem: Problem, assignment: Assignment) -> tuple[int, float]:
     counts = placed_counts(problem, assignment)
     worth = sum(count * each for count, each in zip(counts, problem.worth, strict=True))
     arcs = sum(class_cost(problem.classes[index], row, pods) for (index, row), pods in assignment.items())
-    return worth, -(float(problem.opening[_used(problem, assignment)].sum()) + float(arcs))
+    opened = float(problem.opening[_used(problem, assignment)].sum())
+    return worth, -(opened + float(arcs) + _missed(problem, assignment))
+
+
+def _missed(problem: Problem, assignment: Assignment) -> float:
+    """Dollars an hour of the preferences between the pods."""
+    tallies = [each.tally() for each in problem.preferences]
+    by_class = defaultdict[int, list[PreferenceTally]](list)
+    for preference, tally in zip(problem.preferences, tallies, strict=True):
+        for index in preference.members():
+            by_class[index].append(tally)
+    for (index, row), pods in assignment.items() if tallies else ():
+        for tally in by_class[index]:
+            tally.count(index, row, pods)
+    return sum(tally.total() for tally in tallies)
 
 
 def _used(problem: Problem, assignment: Assignment) -> Mask:

@@ -181,7 +181,10 @@ class Search:
             _Lifted(i, row, pods) for row in rows for i, pods in state.on[row].items() if i in self._movable
         ]
         saved = sum(pods * float(self._problem.classes[i].cost[row]) for i, row, pods in lifted)
+        wishing = {i for i, _, _ in lifted if state.wishes[i]}
+        saved += state.missed(wishing)
         self._lift(lifted)
+        saved -= state.missed(wishing)
         saved += float(self._problem.opening[[row for row in rows if not state.used[row]]].sum())
         placed, cost = self._insert_cheaply([i for i, _, pods in lifted for _ in range(pods)], saved)
         if cost < saved - _LEAST_GAIN:
@@ -260,6 +263,8 @@ class Search:
             cost = cost + each.step * each.share[rows] * np.array(
                 [state.on[row].get(index, 0) for row in rows.tolist()]
             )
+        if state.wishes[index]:
+            cost = cost + state.marginal(index)[rows]
         used = state.used[rows]
         score = cost + np.where(used, 0.0, self._problem.opening[rows] * each.share[rows])
         at = int(np.argmin(score * noise[rows]))

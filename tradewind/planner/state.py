@@ -5,7 +5,8 @@ from collections.abc import Hashable, Iterable
 
 import numpy as np
 
-from tradewind.planner.problem import Amounts, Assignment, Codes, Mask, Problem
+from tradewind.planner.problem import Amounts, Assignment, Codes, Floats, Mask, Problem
+from tradewind.planner.relations.preference import PreferenceTally  # noqa: TC001  as Tally is
 from tradewind.planner.relations.relation import Tally
 
 _ENDLESS = np.iinfo(np.int64).max // 4
@@ -25,6 +26,11 @@ class State:
         for relation, tally in zip(problem.relations, self.tallies, strict=True):
             for index in relation.members():
                 self.ties[index].append(tally)
+        self.preferences = [preference.tally() for preference in problem.preferences]
+        self.wishes: list[list[PreferenceTally]] = [[] for _ in problem.classes]  # by class, as `ties`
+        for preference, wish in zip(problem.preferences, self.preferences, strict=True):
+            for index in preference.members():
+                self.wishes[index].append(wish)
 
     def room(self, index: int) -> Amounts:
         """(N,) how many more pods of the class each node alone would take now."""
@@ -69,9 +75,24 @@ class State:
             tally.admit(index, room)
         return room > 0
 
+    def marginal(self, index: int) -> Floats:
+        """(N,) dollars an hour that one more pod of the class adds by preferences between pods."""
+        added = np.zeros(len(self.problem.node_names))
+        for tally in self.wishes[index]:
+            added += tally.marginal(index)
+        return added
+
+    def missed(self, classes: Iterable[int]) -> float:
+        """Dollars an hour of the preferences that these classes are part of."""
+        tallies = dict.fromkeys(tally for index in classes for tally in self.wishes[index])
+        return sum(tally.total() for tally in tallies)
+
     def domains_of(self, row: int) -> tuple[Hashable, ...]:
-        """What the relations see of a node."""
-        return tuple(tally.sees(row) for tally in self.tallies)
+        """What the relations and preferences see of a node."""
+        return (
+            *(tally.sees(row) for tally in self.tallies),
+            *(tally.sees(row) for tally in self.preferences),
+        )
 
     def add(self, index: int, row: int, pods: int) -> None:
         """Put so many pods there, or take them away where negative; whether they fit is not looked at."""
@@ -83,6 +104,8 @@ class State:
         self._assign(index, row, pods)
         for tally in self.ties[index]:
             tally.count(index, row, pods)
+        for wish in self.wishes[index]:
+            wish.count(index, row, pods)
 
     def add_all(self, index: int, rows: Codes, pods: Amounts) -> None:
         """The same for many rows, all different, in one step."""
@@ -95,6 +118,8 @@ class State:
             self._assign(index, row, more)
         for tally in self.ties[index]:
             tally.count(index, rows, pods)
+        for wish in self.wishes[index]:
+            wish.count(index, rows, pods)
 
     def _assign(self, index: int, row: int, pods: int) -> None:
         total = self.assignment.get((index, row), 0) + pods

@@ -17,7 +17,7 @@ from tradewind.cluster.names import ANNOTATION_PREFIX
 from tradewind.cluster.objects import Pod
 from tradewind.cluster.snapshot import Nodes
 from tradewind.planner.deadline import NEVER, is_over
-from tradewind.planner.objective import pod_cost, spread
+from tradewind.planner.objective import pod_cost, spread, wish
 from tradewind.planner.problem import Amounts, Floats, Mask, PodClass
 from tradewind.planner.rent import Rent
 
@@ -117,6 +117,7 @@ def pod_classes(
                 priority=group.pod.priority,
                 share=columns.share,
                 favour=group.favour,
+                wish=columns.wish,
             )
         )
     return tuple(found)
@@ -127,6 +128,7 @@ class _Columns(NamedTuple):
     allowed: Mask  # by the pod and the node alone
     cost: Floats
     share: Floats
+    wish: float
 
 
 def _apart_from_ties(group: Group) -> Hashable:
@@ -169,7 +171,7 @@ def _columns(group: Group, nodes: Nodes, price: Floats, others: Sequence[Account
     rows = np.flatnonzero(mask)
     candidates = nodes if rows.size == len(nodes) else nodes.take(rows)
     cost[rows] = pod_cost(group.pod, group.policy, candidates, price[rows], share[rows], rent=rent)
-    return _Columns(requests, mask, cost, share)
+    return _Columns(requests, mask, cost, share, wish(group.policy, price[rows], share[rows]))
 
 
 def prices(nodes: Nodes) -> Floats:
