@@ -113,19 +113,23 @@ def _floored(draw: random.Random, start: PodBuilder) -> PodBuilder:
 
 
 def _preferring(draw: random.Random, start: PodBuilder) -> PodBuilder:
-    """Every fourth pod would rather have something."""
+    """Every third pod would rather have something."""
     path = ("spec", "affinity", "nodeAffinity", "preferredDuringSchedulingIgnoredDuringExecution")
     zone = {"key": ZONE, "operator": "In", "values": [draw.choice("ab")]}
-    near = {"topologyKey": draw.choice([HOST, ZONE]), "labelSelector": {"matchLabels": {"app": "x"}}}
+    near = {
+        "topologyKey": draw.choice([HOST, ZONE]),
+        "labelSelector": {"matchLabels": {"app": draw.choice("xy")}},
+    }
     match draw.randrange(12):
         case 0:
             return start.field(*path, value=[{"weight": 10, "preference": {"matchExpressions": [zone]}}])
-        case 1:
+        case 1 | 3:
             kind = draw.choice(["podAffinity", "podAntiAffinity"])
             terms = [{"weight": draw.choice([1, 100]), "podAffinityTerm": near}]
             return start.field("spec", "affinity", kind, path[-1], value=terms)
         case 2:
-            return start.spread(HOST, {"app": "x"}, whenUnsatisfiable="ScheduleAnyway")
+            key = draw.choice([HOST, ZONE])
+            return start.spread(key, {"app": draw.choice("xy")}, whenUnsatisfiable="ScheduleAnyway")
         case _:
             return start
 

@@ -122,3 +122,41 @@ def test_pods_that_a_preference_tells_apart_are_of_two_classes() -> None:
     assert len(batch_of(filled([node("n")], [one, two, asking])).problem.classes) == 3
     tiers = [pod("a").label("tier", "x"), pod("b").label("tier", "y")]
     assert len(batch_of(filled([node("n")], [*tiers, spreading])).problem.classes) == 3
+
+
+def test_where_terms_are_too_many_preferences_are_dropped_before_pods(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    start = _about_pods(_web().anti_affinity(HOST, {"app": "db"}), "podAntiAffinity", "web")
+    cache = filled(
+        [node("n0").cpu("4"), node("n1").cpu("4")], [*copies(start, "web", 3), pod("db").label("app", "db")]
+    )
+    assert len(batch_of(cache).problem.preferences) == 1
+    whole = batch_of(cache).problem
+    members = sum(len(each.members()) for each in whole.relations)
+    monkeypatch.setattr("tradewind.planner.batch.MAX_MEMBERS", members)
+    few = batch_of(cache).problem
+    assert few.preferences == ()
+    assert (few.pods, len(few.relations)) == (whole.pods, len(whole.relations))
+
+
+def test_pods_that_mind_each_other_pay_once_although_they_are_of_two_classes() -> None:
+    start = _about_pods(_web(), "podAntiAffinity", "web")
+    cache = filled(
+        [node("n0").cpu("4")],
+        [start.uid("a"), start.requests(cpu="250m").uid("b").field("metadata", "name", value="b")],
+    )
+    problem = batch_of(cache).problem
+    assert len(problem.classes) == 2
+    assert [len(each.counted) for each in problem.preferences] == [2]
+
+
+def test_what_only_placed_pods_decide_is_in_the_cost_of_a_node() -> None:
+    nodes, old = _in_use((1, 1))
+    there = _web().uid("there").on("n0").field("metadata", "name", value="there")
+    batch = batch_of(
+        filled(nodes, [*old, there, _about_pods(pod("p").requests(cpu="1"), "podAntiAffinity", "web")])
+    )
+    assert batch.problem.preferences == ()
+    (asking,) = batch.problem.classes
+    assert asking.cost[0] - asking.cost[1] == pytest.approx(asking.wish, rel=0.1)
