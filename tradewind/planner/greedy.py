@@ -13,6 +13,10 @@ from tradewind.planner.lanes import put, sequence
 from tradewind.planner.problem import Assignment, Floats, Problem
 from tradewind.planner.state import State
 
+# Pods of a class times nodes up to which they are placed one by one, in about a second. Beyond, what the class
+# prefers about pods of the batch is ignored here.
+_ONE_BY_ONE = 2_000_000
+
 
 def greedy(problem: Problem, deadline: float = NEVER) -> Assignment:
     return fill(State(problem), deadline=deadline).assignment
@@ -129,7 +133,7 @@ def _assigned(state: State, unit: _Unit) -> dict[tuple[int, int], int]:
 
 def place(state: State, index: int, deadline: float = NEVER) -> None:
     """Put as many pods of the class as possible on the nodes that cost least."""
-    if state.wishes[index]:
+    if state.wishes[index] and state.left[index] * len(state.problem.node_names) <= _ONE_BY_ONE:
         _place_one_by_one(state, index, deadline)
         return
     each = state.problem.classes[index]
@@ -156,7 +160,11 @@ def further_costs(state: State, index: int) -> Floats:
     each = state.problem.classes[index]
     costs = each.cost + state.marginal(index)
     if each.step:
-        costs += each.step * np.array([state.assignment.get((index, row), 0) for row in range(costs.size)])
+        costs += (
+            each.step
+            * each.share
+            * np.array([state.assignment.get((index, row), 0) for row in range(costs.size)])
+        )
     return costs
 
 
