@@ -13,8 +13,8 @@ from tradewind.planner.lanes import put, sequence
 from tradewind.planner.problem import Assignment, Floats, Problem
 from tradewind.planner.state import State
 
-# Pods of a class times nodes up to which they are placed one by one, in about a second. Beyond, what the class
-# prefers about pods of the batch is ignored here.
+# Pods of a class times nodes up to which they are placed one by one, in about a second. Beyond, what they
+# prefer about pods of the batch is ignored here.
 _ONE_BY_ONE = 2_000_000
 
 
