@@ -1,7 +1,7 @@
 """Which formula a scorer uses.
 
-`intended` does what the scoring proposal wants, `literal` what its formula says; where the two differ, a page
-in docs/adr/ works out an example.
+`intended` does what the scoring proposal wants, `literal` what its formula says; docs/adr/0001 has examples
+where the two differ.
 """
 
 from typing import Literal

@@ -162,7 +162,7 @@ def test_nothing_in_the_rest_of_a_refused_body_is_taken_for_a_request(ours: Serv
 
 
 def test_uvicorn_has_what_is_used_of_it_and_not_promised() -> None:
-    """Fails on an uvicorn that has changed; docs/adr/0016-direct-http.md says what to do then."""
+    """Fails on an uvicorn that has changed; docs/adr/0014-rooms.md says what to do then."""
     taken = [*inspect.signature(HttpToolsProtocol.__init__).parameters]
     assert taken == ["self", "config", "server_state", "app_state", "_loop"]
     overridden_or_called = {

@@ -3,7 +3,7 @@
 No clock of another machine is trusted: a Lease is free when nobody has claimed it, or when its record has not
 changed for its duration by the watching process' own clock. The holder counts from before it sends a renewal,
 and stops leading a while before anybody else may start. Every write names the version that it has read, so of
-two that claim a Lease at once one is refused. See docs/adr/0013 for why the official client's election is not
+two that claim a Lease at once one is refused. See docs/adr/0014 for why the official client's election is not
 used.
 """
 
