@@ -31,7 +31,7 @@ def test_the_container_runs_a_command_that_there_is_and_is_probed(name: str, tmp
     (port,) = container["ports"]
     assert options.probe_port == port["containerPort"]
     for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
-        assert container[probe]["httpGet"]["port"] == port["name"]
+        assert container[probe]["httpGet"]["port"] == port["containerPort"]
     mounts = {each["mountPath"]: each["readOnly"] for each in container["volumeMounts"]}
     assert mounts == {"/etc/tradewind": True, "/etc/tradewind-hub": True}
     assert container["securityContext"]["readOnlyRootFilesystem"]

@@ -3,6 +3,7 @@ from pathlib import PurePath
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.manifests.files import (
     BASE,
@@ -69,12 +70,31 @@ def test_containers_are_sized(container: Object) -> None:
     assert container["resources"]["limits"].keys() == {"memory"}, "a CPU limit throttles scheduling"
 
 
-def test_servers_are_probed_on_a_port_that_they_name(server: Object) -> None:
+def test_servers_are_probed_on_a_port_that_they_list(server: Object) -> None:
     assert server["livenessProbe"]["httpGet"]["path"] in {"/healthz", "/livez"}
     assert server["readinessProbe"]["httpGet"]["path"] == "/readyz"
-    named = {port["name"] for port in server["ports"]}
+    listed = {port["containerPort"] for port in server["ports"]}
     probes = [probe for key, probe in server.items() if key.endswith("Probe")]
-    assert {probe["httpGet"]["port"] for probe in probes} <= named
+    assert {probe["httpGet"]["port"] for probe in probes} <= listed
+
+
+def test_network_policies_name_ports_by_number() -> None:
+    """Not every CNI resolves the named ports of a sidecar, which is an init container."""
+    listed = {
+        port["containerPort"] for container in CONTAINERS.values() for port in container.get("ports", ())
+    }
+    opened = {
+        port["port"]
+        for rule in read(BASE / "network-policy.yaml")["spec"]["ingress"]
+        for port in rule["ports"]
+    }
+    for overlay in OVERLAYS.iterdir():
+        for patch in read(overlay / "kustomization.yaml")["patches"]:
+            if patch.get("target", {}).get("kind") == "NetworkPolicy":
+                (operation,) = yaml.safe_load(patch["patch"])
+                value = operation["value"]
+                opened |= {port["port"] for port in value.get("ports", [value])}
+    assert opened == {8888, 8889, 10259} == listed
 
 
 def test_pods_do_not_wait_for_a_scheduler_that_waits_for_them(workload: str) -> None:
