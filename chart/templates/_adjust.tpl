@@ -8,13 +8,15 @@ values alone, and print nothing.
 {{- $values := .root.Values -}}
 {{- $name := $object.metadata.name -}}
 {{- if eq $object.kind "Deployment" -}}
-  {{- $planner := eq $name "tradewind-planner" -}}
-  {{- $_ := set $object.spec "replicas" ($planner | ternary $values.planner.replicas $values.replicas) -}}
-  {{- if and (not $planner) $values.components.bind -}}
+  {{- $sizes := dict "tradewind" $values "tradewind-planner" $values.planner -}}
+  {{- $size := get $sizes $name | default dict -}}
+  {{- with $size.replicas -}}
+    {{- $_ := set $object.spec "replicas" . -}}
+  {{- end -}}
+  {{- if and (eq $name "tradewind") $values.components.bind -}}
     {{- $_ := set $object.spec "replicas" 1 -}}
   {{- end -}}
-  {{- $resources := $planner | ternary $values.planner.resources $values.resources -}}
-  {{- include "tradewind.pod" (dict "spec" $object.spec.template.spec "root" .root "name" $name "resources" $resources) -}}
+  {{- include "tradewind.pod" (dict "spec" $object.spec.template.spec "root" .root "name" $name "resources" ($size.resources | default dict)) -}}
 {{- else if eq $object.kind "CronJob" -}}
   {{- include "tradewind.pod" (dict "spec" $object.spec.jobTemplate.spec.template.spec "root" .root "name" $name "resources" dict) -}}
 {{- else if and (eq $object.kind "ConfigMap") (eq $name "tradewind") $values.config -}}
@@ -40,10 +42,14 @@ values alone, and print nothing.
   {{- $_ := set $spec "imagePullSecrets" . -}}
 {{- end -}}
 {{- range concat ($spec.initContainers | default list) $spec.containers -}}
-  {{- if hasPrefix "kube-scheduler:" .image -}}
-    {{- $_ := set . "image" (printf "%s:%s" $values.schedulerImage.repository $values.schedulerImage.tag) -}}
+  {{- if eq .name "kube-scheduler" -}}
+    {{- /* Providers append their own build to the version: v1.36.3-eks-1234567. */ -}}
+    {{- $version := regexFind "^v[0-9]+[.][0-9]+[.][0-9]+" $.root.Capabilities.KubeVersion.Version -}}
+    {{- $image := dict "value" "schedulerImage" "program" "kube-scheduler" "image" $values.schedulerImage "tag" $version -}}
+    {{- $_ := set . "image" (include "tradewind.image" $image) -}}
   {{- else -}}
-    {{- $_ := set . "image" (printf "%s:%s" $values.image.repository ($values.image.tag | default $.root.Chart.AppVersion)) -}}
+    {{- $image := dict "value" "image" "program" "tradewind" "image" $values.image "tag" $.root.Chart.AppVersion -}}
+    {{- $_ := set . "image" (include "tradewind.image" $image) -}}
     {{- $_ := set . "imagePullPolicy" $values.image.pullPolicy -}}
     {{- if $.resources -}}
       {{- $_ := set . "resources" $.resources -}}
@@ -57,6 +63,19 @@ values alone, and print nothing.
     {{- end -}}
     {{- include "tradewind.switches" (dict "container" . "spec" $spec "name" $.name "root" $.root) -}}
   {{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "tradewind.image" -}}
+{{- if not .image.repository -}}
+  {{- fail (printf "%s.repository is not set. Name the image that your nodes can pull: --set %s.repository=REGISTRY/%s (docs/install.md)" .value .value .program) -}}
+{{- end -}}
+{{- .image.repository -}}
+{{- if .image.digest -}}
+  {{- with .image.tag -}}:{{ . }}{{- end -}}
+  @{{ .image.digest }}
+{{- else -}}
+  :{{ .image.tag | default .tag }}
 {{- end -}}
 {{- end -}}
 

@@ -15,6 +15,12 @@ from e2e.objects import Object
 from e2e.plane import ControlPlane
 
 _VERSION = "v1.36.3"
+_DIGEST = f"sha256:{'0a' * 32}"
+# As the overlays leave them for the user to set.
+_IMAGES = {
+    "image": {"repository": "IMAGE-NOT-SET"},
+    "schedulerImage": {"repository": "KUBE-SCHEDULER-IMAGE-NOT-SET"},
+}
 
 Objects = dict[tuple[str, str], Object]
 
@@ -38,7 +44,9 @@ def by_name(objects: list[Object]) -> Objects:
     return found
 
 
-def rendered(helm: Path, values: dict[str, Any], namespace: str = NAMESPACE) -> Objects:
+def rendered(
+    helm: Path, values: dict[str, Any], namespace: str = NAMESPACE, version: str = _VERSION
+) -> Objects:
     command: list[str | Path] = [
         "template",
         "tradewind",
@@ -46,9 +54,9 @@ def rendered(helm: Path, values: dict[str, Any], namespace: str = NAMESPACE) -> 
         "--namespace",
         namespace,
         "--kube-version",
-        _VERSION,
+        version,
     ]
-    done = tools.run(helm, *command, "--values", "-", stdin=yaml.safe_dump(values))
+    done = tools.run(helm, *command, "--values", "-", stdin=yaml.safe_dump({**_IMAGES, **values}))
     assert done.returncode == 0, done.stderr
     return by_name([obj for obj in yaml.safe_load_all(done.stdout) if obj])
 
@@ -61,7 +69,12 @@ def test_files_are_what_kustomize_makes_now(kubectl: Path) -> None:
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(
     "components",
-    [[], *([name] for name in COMPONENTS), ["hold", "hold-v1beta1"], ["market", "price-refresh"]],
+    [
+        [],
+        *([name] for name in COMPONENTS if name != "hold-v1beta1"),
+        ["hold", "hold-v1beta1"],
+        ["market", "price-refresh"],
+    ],
     ids="+".join,
 )
 def test_the_chart_installs_what_the_manifests_install(
@@ -114,10 +127,37 @@ def pod(objects: Objects, name: str) -> Any:
             id="the image",
         ),
         pytest.param(
+            {"image": {"repository": "mirror/tradewind", "digest": _DIGEST}},
+            lambda objects: pod(objects, "tradewind-planner")["containers"][0]["image"],
+            f"mirror/tradewind@{_DIGEST}",
+            id="a digest",
+        ),
+        pytest.param(
+            {"image": {"repository": "mirror/tradewind", "tag": "1.2.3", "digest": _DIGEST}},
+            lambda objects: pod(objects, "tradewind-planner")["containers"][0]["image"],
+            f"mirror/tradewind:1.2.3@{_DIGEST}",
+            id="a digest beside a tag",
+        ),
+        pytest.param(
             {"schedulerImage": {"repository": "mirror/kube-scheduler", "tag": "v1.34.1"}},
             lambda objects: pod(objects, "tradewind")["containers"][0]["image"],
             "mirror/kube-scheduler:v1.34.1",
             id="the scheduler's image",
+        ),
+        pytest.param(
+            {"schedulerImage": {"repository": "mirror/kube-scheduler", "digest": _DIGEST}},
+            lambda objects: pod(objects, "tradewind")["containers"][0]["image"],
+            f"mirror/kube-scheduler@{_DIGEST}",
+            id="the scheduler's digest",
+        ),
+        pytest.param(
+            {"replicas": 3, "resources": {"limits": {"memory": "4Gi"}}, "components": {"fleet": True}},
+            lambda objects: (
+                objects["Deployment", "tradewind-fleet"]["spec"]["replicas"],
+                pod(objects, "tradewind-fleet")["containers"][0]["resources"]["limits"],
+            ),
+            (2, {"memory": "1Gi"}),
+            id="not the fleet's scheduler by the extender's size",
         ),
         pytest.param(
             {"replicas": 3, "planner": {"replicas": 1}},
@@ -181,6 +221,19 @@ def test_values_change(helm: Path, values: dict[str, Any], look: Callable[[Objec
 
 
 @pytest.mark.parametrize(
+    ("cluster", "tag"),
+    [("v1.34.4", "v1.34.4"), ("v1.35.1-eks-7f9249a", "v1.35.1"), ("v1.36.2-gke.1080000", "v1.36.2")],
+)
+def test_the_second_scheduler_has_the_version_of_the_cluster(helm: Path, cluster: str, tag: str) -> None:
+    objects = rendered(helm, {"schedulerImage": {"repository": "mirror/kube-scheduler"}}, version=cluster)
+    assert pod(objects, "tradewind")["containers"][0]["image"] == f"mirror/kube-scheduler:{tag}"
+
+
+def test_a_self_managed_control_plane_needs_no_image_of_a_scheduler(helm: Path) -> None:
+    assert rendered(helm, {"mode": "kube-scheduler", "schedulerImage": {"repository": ""}})
+
+
+@pytest.mark.parametrize(
     ("values", "said"),
     [
         ({"mode": "managed"}, "mode"),
@@ -189,12 +242,18 @@ def test_values_change(helm: Path, values: dict[str, Any], look: Callable[[Objec
         ({"components": {"holds": True}}, "holds"),
         ({"components": {"hold": "yes"}}, "hold"),
         ({"image": {"pullPolicy": "Sometimes"}}, "pullPolicy"),
+        ({"image": {"digest": "sha256:0a"}}, "digest"),
+        ({"schedulerImage": {"pullPolicy": "Always"}}, "pullPolicy"),
+        ({"image": {"repository": ""}}, "image.repository is not set. Name the image"),
+        ({"schedulerImage": {"repository": ""}}, "schedulerImage.repository is not set. Name the image"),
+        ({"priceList": "prices.csv"}, "components.price-refresh=true"),
+        ({"components": {"hold-v1beta1": True}}, "without components.hold"),
         ({"config": {"kind": "TradewindConfiguration"}}, "config"),
     ],
 )
 def test_wrong_values_are_refused(helm: Path, values: dict[str, Any], said: str) -> None:
     command: list[str | Path] = ["template", "tradewind", CHART, "--kube-version", _VERSION, "--values", "-"]
-    done = tools.run(helm, *command, stdin=yaml.safe_dump(values))
+    done = tools.run(helm, *command, stdin=yaml.safe_dump({**_IMAGES, **values}))
     assert done.returncode != 0
     assert said in done.stderr
 
