@@ -95,6 +95,11 @@ def test_no_alert_while_all_is_well(promtool: Path, rule_file: Path) -> None:
     fires(promtool, rule_file, series({}), {})
 
 
+def test_no_alert_in_the_shadow(promtool: Path, rule_file: Path) -> None:
+    requests = {"tradewind_requests_total": ('verb="filter", outcome="shadow"', "0+600x60")}
+    fires(promtool, rule_file, series(requests), {})
+
+
 @pytest.mark.parametrize(
     ("alert", "changed", "labels", "value"),
     [
