@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry
 
 from e2e import tools
 from extender.metrics import ExtenderMetrics
-from tests.manifests.files import MANIFESTS, read, templates
+from tests.manifests.files import MANIFESTS, ROOT, read, templates
 from tradewind.cluster.metrics import ClusterMetrics
 from tradewind.config.metrics import ConfigMetrics
 from tradewind.controller.metrics import PlanMetrics
@@ -21,6 +21,13 @@ from tradewind.market.metrics import MarketMetrics
 _MONITORING = MANIFESTS / "components" / "monitoring"
 _RULES = read(_MONITORING / "rules.yaml")["spec"]
 _DASHBOARD = json.loads((_MONITORING / "dashboard.json").read_text())
+_RUNBOOKS = dict(
+    re.findall(
+        r"^## (Tradewind\w+)\n(.*?)(?=^## |\Z)",
+        (ROOT / "docs" / "runbooks.md").read_text(),
+        re.MULTILINE | re.DOTALL,
+    )
+)
 _POD = 'namespace="tradewind-system", pod="tradewind-0"'
 
 # Series of a Tradewind with which nothing is wrong, by what follows {namespace, pod}.
@@ -159,6 +166,19 @@ def expanded(text: str, labels: dict[str, str], value: str) -> str:
 def test_every_alert_has_a_test() -> None:
     (mark,) = (mark for mark in test_alert_fires.pytestmark if mark.name == "parametrize")  # type: ignore[attr-defined]
     assert [case[0] for case in mark.args[1]] == alerts()
+
+
+def test_every_alert_has_a_runbook() -> None:
+    assert list(_RUNBOOKS) == alerts()
+    for name, text in _RUNBOOKS.items():
+        assert rule(name)["annotations"]["runbook"] == f"docs/runbooks.md#{name.lower()}"
+        parts = re.findall(r"^\*\*(.+?)\.\*\*", text, re.MULTILINE)
+        assert parts == ["Meaning", "Impact", "Diagnosis", "Mitigation", "Last resort"], name
+
+
+@pytest.mark.parametrize("name", _RUNBOOKS)
+def test_runbooks_look_at_metrics_that_there_are(name: str) -> None:
+    assert set(re.findall(r"\btradewind_\w+", _RUNBOOKS[name])) - metrics() == set()
 
 
 def queries() -> Iterator[tuple[str, str]]:
