@@ -471,8 +471,7 @@ def test_what_runs_stays_as_with_the_stock_scheduler(
         )
         _settles(fleet, copies, {"cheap": 1, "dear": 1})
         _settles(fleet, group, {"dear": 1})
-        status = _binding(fleet, group)["status"]
-        assert status["schedulerObservingAffinityName"] == "backup"
+        _eventually(lambda: _affinity_of(fleet, group) == "backup", "the group in use was not reported")
         groups[0]["clusterNames"] = ["cheap"]
         _replace(fleet, group, clusterAffinities=groups, **_AGGREGATED)
         _scale(fleet, group, 2)
@@ -485,6 +484,12 @@ def test_what_runs_stays_as_with_the_stock_scheduler(
     finally:
         if stock:
             stock.kill()
+
+
+def _affinity_of(fleet: Fleet, name: str) -> str:
+    """The affinity group in use; the status is written after the clusters."""
+    status = _binding(fleet, name).get("status", {})
+    return str(status.get("schedulerObservingAffinityName", ""))
 
 
 def _replace(fleet: Fleet, name: str, **placement: Any) -> None:
