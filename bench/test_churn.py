@@ -145,12 +145,13 @@ def test_with_solvers_batches_are_closed_as_they_are_live() -> None:
 
 @pytest.mark.parametrize("preset", PRESETS)
 def test_moves_leave_no_pod_without_a_node_that_plans_alone_place(preset: str) -> None:
+    """Nor wait for another batch, which would be half a second more: the lives differ by what was moved."""
     ways = {way.name: way for way in WAYS}
     alone = simulate(made_up(1), ways[f"planned, {preset}"], MADE_UP_SECONDS)
     moved = simulate(made_up(1), ways[f"planned + moves, {preset}"], MADE_UP_SECONDS)
     assert moved.evictions > 0
     assert moved.unplaced <= alone.unplaced
-    assert moved.wait(99) <= alone.wait(99)
+    assert moved.wait(99) <= alone.wait(99) + 0.01
 
 
 @pytest.mark.skipif(planner_cases.data_directory() is None, reason="needs the public data of $TRADEWIND_DATA")
